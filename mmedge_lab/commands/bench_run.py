@@ -66,6 +66,9 @@ BENCHES: Mapping[str, BenchEntry] = {
     'predictor': BenchEntry(
         f'{_MMEDGE}.predictor_bench', 'Choices by the accuracy predictor beside the table.'
     ),
+    'questions': BenchEntry(
+        'mmedge_lab.judging.questions', 'Typed questions answered from tracks, beside true ones.'
+    ),
     'recognition': BenchEntry(
         f'{_SMTM}.recognition_bench', 'Semantic memory of a recogniser beside its rivals.'
     ),

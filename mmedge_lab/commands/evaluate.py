@@ -146,14 +146,6 @@ def evaluate(
             'one core for each flight',
         ),
     ] = False,
-    questions: Annotated[
-        bool,
-        flag(
-            '--questions',
-            'how many questions about flights are answered rightly, into FOLDER/questions; ten '
-            'seconds of one core for each flight',
-        ),
-    ] = False,
     timing: Annotated[
         bool,
         flag(
@@ -195,13 +187,6 @@ def evaluate(
         results=tuple(results or ()),
         beside=beside,
     )
-    if memory and questions:
-        raise typer.BadParameter('name one of --memory and --questions')
-    if questions:
-        _refuse_others('--questions', options._replace(profile=None), against or store)
-        with plain_errors():
-            typer.echo(_judge_questions(options, Work(out, jobs, timing)))
-        return
     if memory:
         _refuse_others('--memory', options, against or store)
         with plain_errors():
@@ -385,22 +370,6 @@ def _replayed_flights(
     flights = _flights(options, work, cost)
     say(f'{len(flights)} flights are replayed, about {seconds_each:g} s of a core each')
     return flights
-
-
-def _judge_questions(options: Options, work: Work) -> Path:
-    """Judge answers to questions; returns where the report is."""
-    from mmedge_lab.commands.evaluate_questions import FOLDER, SECONDS_EACH, judge_questions
-
-    flights = _replayed_flights(options, work, SECONDS_EACH)
-    return judge_questions(
-        options.bundle,
-        options.sets or (Path(SIMULATED),),
-        flights,
-        work.out / FOLDER,
-        options.profile,
-        work.jobs,
-        f'{options.command} --questions',
-    )
 
 
 def _judge_memory(options: Options, work: Work) -> Path:

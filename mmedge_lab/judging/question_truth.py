@@ -1,58 +1,102 @@
-"""What is true of simulated flights: as if they were seen perfectly, and when an answer is right.
+"""What is true of simulated flights: typed questions, right answers, and flights seen perfectly.
 
 An object is in view where a picture shows at least half of it, 14 px high or more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import Enum
-from typing import Any, NamedTuple
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.memory.moment import STILL_BELOW, Motion
+from mmedge_ros.memory.query import Phrase
+from mmedge_ros.memory.relations import NEAR
 from mmedge_ros.memory.views import LEAST_HEIGHT
-from mmedge_ros.questions.observations import Observations, ObservedTrack
-from mmedge_ros.questions.observed_flight import drone_path
-from mmedge_ros.questions.question import Kind
+from mmedge_ros.questions.observations import Observations, ObservedTrack, drone_path
+from mmedge_ros.questions.place_words import Anchor, PlaceLimit, Side
+from mmedge_ros.questions.question import Asked, Kind, Measure, Question, Sense
+from mmedge_ros.questions.time_words import Instant, Span
 from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.report.truth_matching import MINIMUM_VISIBILITY
 
 # One of our tracks is of the object that is nearest to it, within this (m), most of the time.
 _OF_OBJECT = 2.0
+# A distance is right within a tenth, at least within the first (m); places (m), speeds (m/s) and
+# headings (deg) are within the others.
+_DISTANCE, _SHARE, _PLACE, _SPEED, _HEADING = 1.0, 0.1, 2.0, 0.5, 45.0
+_FEWEST_INSTANTS = 20
+_LABELS = ('person', 'person', 'car', 'cyclist')
 
 
-class Sort(Enum):
-    """How an answer is compared with the right one."""
+class Track(NamedTuple):
+    """A right answer that is an object, which has another number among our tracks."""
 
-    SAME = 'same'
-    NUMBER = 'number'
-    ANGLE = 'angle'
-    PLACE = 'place'
-    OBJECT = 'object'
-    OBJECTS = 'objects'
+    number: int
 
 
-class Expected(NamedTuple):
-    """The exact answer; ``within`` is how far a number may be off."""
+class Tracks(NamedTuple):
+    """A right answer that is several objects."""
 
-    sort: Sort
-    value: Any
-    within: float = 0.0
+    numbers: frozenset[int]
 
 
-class TrueQuestion(NamedTuple):
-    """A question with {} for the numbers of ``objects``, asked of a span (ns)."""
+Right: TypeAlias = bool | int | float | str | Track | Tracks | tuple[float, float]
 
-    kind: Kind
-    form: str
-    text: str
-    expected: Expected
+
+@dataclass(frozen=True)
+class TrueQuestion:
+    """A typed question whose tracks are true objects, asked of a span (ns), and its answer.
+
+    ``within`` is how far a number may be off.
+    """
+
+    question: Question
+    right: Right
+    within: float
     begin_ns: int
     end_ns: int
-    objects: tuple[int, ...] = ()
+
+    def of_tracks(self, number: Callable[[int], int]) -> Question:
+        """Return the question about tracks instead of objects."""
+
+        def renumbered(anchor: Anchor) -> Anchor:
+            return anchor if anchor.track is None else Anchor(number(anchor.track))
+
+        places = tuple(
+            replace(place, anchor=renumbered(place.anchor)) for place in self.question.places
+        )
+        tracks = tuple(map(number, self.question.tracks))
+        return replace(self.question, tracks=tracks, places=places)
+
+    def is_right(self, value: object, owners: Mapping[int, int] | None = None) -> bool:
+        """Whether an answer is right.
+
+        :param owners: the objects of tracks by their numbers; None: they are numbered alike
+        """
+
+        def owner(number: object) -> object:
+            return number if owners is None or not isinstance(number, int) else owners.get(number)
+
+        right = self.right
+        if isinstance(right, Track):
+            return owner(value) == right.number
+        if isinstance(right, Tracks):
+            return isinstance(value, tuple) and set(map(owner, value)) == right.numbers
+        if isinstance(right, tuple):
+            off = np.subtract(value, right) if isinstance(value, tuple) else (np.inf, 0.0)
+            return bool(np.hypot(*off) <= self.within)
+        if not isinstance(right, float) or not isinstance(value, float):
+            return value == right
+        off = value - right
+        if self.question.asked is Asked.HEADING:
+            off = (off + 180.0) % 360.0 - 180.0
+        return abs(off) <= self.within
 
 
 def true_observations(truth: GroundTruth, stamps_ns: NDArray[np.int64]) -> Observations:
@@ -60,36 +104,27 @@ def true_observations(truth: GroundTruth, stamps_ns: NDArray[np.int64]) -> Obser
 
     The camera counts as blind where the truth is not known.
     """
-    stamps = [int(ns) for ns in np.unique(stamps_ns)]
-    known = [truth.frame_at(stamp_ns) is not None for stamp_ns in stamps]
+    stamps = np.unique(stamps_ns)
+    frames = [truth.frame_at(int(stamp_ns)) for stamp_ns in stamps]
     rows: dict[int, list[tuple[int, str, FloatArray, FloatArray]]] = {}
-    for stamp_ns in stamps:
-        frame = truth.frame_at(stamp_ns)
+    for stamp_ns, frame in zip(stamps, frames, strict=True):
         if frame is None:
             continue
         with np.errstate(invalid='ignore'):
             in_view = (frame.visibility >= MINIMUM_VISIBILITY) & (frame.heights >= LEAST_HEIGHT)
         for place in np.flatnonzero(in_view):
-            rows.setdefault(int(frame.ids[place]), []).append(
-                (
-                    *(stamp_ns, str(frame.labels[place])),
-                    *(frame.positions[place], frame.velocities[place]),
-                )
-            )
-    tracks = tuple(
-        ObservedTrack(
-            number,
-            of[0][1],
-            np.array([row[0] for row in of], np.int64),
-            np.array([row[2] for row in of]),
-            np.array([row[3] for row in of]),
-            np.zeros(len(of)),
-            np.ones(len(of), bool),
-        )
-        for number, of in rows.items()
-    )
-    drone = drone_path(truth.ego, stamps)
-    return Observations(tracks, np.array(stamps, np.int64), np.array(known), truth.frame_id, drone)
+            where = frame.positions[place], frame.velocities[place]
+            seen = (int(stamp_ns), str(frame.labels[place]), *where)
+            rows.setdefault(int(frame.ids[place]), []).append(seen)
+    tracks = []
+    for number, of in rows.items():
+        stamps_of, labels, positions, velocities = zip(*of, strict=True)
+        exact, seen_then = np.zeros(len(of)), np.ones(len(of), bool)
+        moved = np.array(stamps_of, np.int64), np.array(positions), np.array(velocities)
+        tracks.append(ObservedTrack(number, labels[0], *moved, exact, seen_then))
+    known = np.array([frame is not None for frame in frames])
+    drone = drone_path(truth.ego, map(int, stamps))
+    return Observations(tuple(tracks), stamps, known, truth.frame_id, drone)
 
 
 def owners_of(ours: Observations, true: Observations) -> dict[int, int]:
@@ -124,44 +159,340 @@ def known_when(ours: Observations, owners: Mapping[int, int]) -> dict[int, NDArr
 def track_of(ours: Observations, owners: Mapping[int, int], asked: TrueQuestion, of: int) -> int:
     """Return the number of our track of an object, the one seen longest in the span that is asked.
 
-    :raises KeyError: if there is none
+    :raises ValueError: if there is none
     """
-    best: tuple[int, int, int] | None = None
-    for track in ours.tracks:
-        if owners.get(track.id) != of:
-            continue
+
+    def seen(track: ObservedTrack) -> tuple[int, int, int]:
         stamps = track.stamps_ns
         within = int(np.count_nonzero((stamps >= asked.begin_ns) & (stamps <= asked.end_ns)))
-        best = max(best or (-1, -1, -1), (within, len(stamps), track.id))
-    if best is None:
-        raise KeyError(of)
-    return best[2]
+        return within, len(stamps), track.id
+
+    return max(seen(track) for track in ours.tracks if owners.get(track.id) == of)[2]
 
 
-def is_right(expected: Expected, value: object, owners: Mapping[int, int] | None = None) -> bool:
-    """Whether an answer is right.
+def true_questions(
+    true: Observations, known: Mapping[int, NDArray[np.int64]], name: str, each: int
+) -> list[TrueQuestion]:
+    """Return so many typed questions of each kind about a flight, always the same ones.
 
-    :param owners: the objects of tracks by their numbers; None: they are numbered alike
+    :param known: when (ns) objects may be asked for by a number
+    :param name: of the flight
     """
+    if np.count_nonzero(true.camera) < _FEWEST_INSTANTS or true.drone is None:
+        return []
+    maker = _Maker(true, known, np.random.default_rng(zlib.crc32(name.encode())))
+    made: list[TrueQuestion] = []
+    for forms in maker.forms().values():
+        # Some forms need what a flight may lack, such as two objects at once.
+        questions = (forms[number % len(forms)]() for number in range(8 * each))
+        made += [question for question in questions if question is not None][:each]
+    return made
 
-    def owner(number: object) -> object:
-        if owners is None or not isinstance(number, int):
-            return number
-        return owners.get(number, ('nobody', number))
 
-    sort, right, within = expected
-    if value is None:
-        return False
-    if sort is Sort.OBJECT:
-        return bool(owner(value) == right)
-    if sort is Sort.OBJECTS:
-        return isinstance(value, tuple) and set(map(owner, value)) == set(right)
-    if sort is Sort.PLACE:
-        return isinstance(value, tuple) and float(np.hypot(*np.subtract(value, right))) <= within
-    if isinstance(right, str) or isinstance(value, str) or sort is Sort.SAME:
-        return bool(value == right)
-    assert isinstance(value, float)
-    off = value - right
-    if sort is Sort.ANGLE:
-        off = (off + 180.0) % 360.0 - 180.0
-    return bool(abs(off) <= within)
+class _When(NamedTuple):
+    """The instants (rows, the last one included) that are asked for, and how."""
+
+    first: int
+    last: int
+    span: Span
+
+    @property
+    def rows(self) -> slice:
+        return slice(self.first, self.last + 1)
+
+
+_Form: TypeAlias = Callable[[], TrueQuestion | None]
+
+
+class _Maker:
+    """Makes questions about one flight; arrays are objects by instants."""
+
+    def __init__(
+        self,
+        true: Observations,
+        known: Mapping[int, NDArray[np.int64]],
+        random: np.random.Generator,
+    ) -> None:
+        self._true, self._known, self._random = true, known, random
+        self._stamps = true.stamps_ns
+        self._ids = np.array([track.id for track in true.tracks], np.int64)
+        self._labels = np.array([track.label for track in true.tracks], np.str_)
+        shape = (len(self._ids), len(self._stamps), 2)
+        # Where objects were and how they moved, NaN where they were not in view.
+        self._places, self._ways = np.full(shape, np.nan), np.full(shape, np.nan)
+        for number, track in enumerate(true.tracks):
+            rows = np.searchsorted(self._stamps, track.stamps_ns)
+            self._places[number, rows] = track.positions[:, :2]
+            self._ways[number, rows] = track.velocities[:, :2]
+        drone = true.drone
+        assert drone is not None
+        rows = np.searchsorted(drone.stamps_ns, self._stamps).clip(0, len(drone.stamps_ns) - 1)
+        self._drone, self._headings = drone.positions[rows, :2], drone.headings[rows]
+        self._there = np.isfinite(self._places[:, :, 0])
+        self._speeds = np.hypot(self._ways[:, :, 0], self._ways[:, :, 1])
+        self._gaps = self._places - self._drone
+        self._away = np.hypot(self._gaps[:, :, 0], self._gaps[:, :, 1])
+
+    def forms(self) -> dict[Kind, tuple[_Form, ...]]:
+        """Return what makes questions of each kind, in turn."""
+        span, at = self._span, self._instant
+        count, exists, objects = Asked.COUNT, Asked.EXISTS, Asked.LIST
+        return {
+            Kind.COUNT: (
+                lambda: self._there_was(count, span(), self._label()),
+                lambda: self._there_was(count, at(), self._label()),
+                lambda: self._near_drone(count, span()),
+                self._moving,
+            ),
+            Kind.EXISTENCE: (
+                lambda: self._near_drone(exists, span()),
+                lambda: self._there_was(exists, at(), self._label()),
+                self._beside_a_car,
+                self._on_a_side,
+            ),
+            Kind.OBJECT: (
+                self._closest,
+                self._near_track,
+                lambda: self._of_one(Asked.LABEL, lambda row, _: str(self._labels[row])),
+                lambda: self._near_drone(objects, at()),
+            ),
+            Kind.STATUS: (
+                self._motion,
+                lambda: self._of_one(Asked.HEADING, self._heading, _HEADING),
+                lambda: self._of_one(Asked.DISTANCE, lambda *at: float(self._away[at])),
+                lambda: self._of_one(Asked.SPEED, lambda *at: float(self._speeds[at]), _SPEED),
+                lambda: self._of_one(
+                    Asked.PLACE, lambda *at: tuple(self._places[at].tolist()), _PLACE
+                ),
+            ),
+            Kind.COMPARISON: (
+                lambda: self._of_two(Measure.DISTANCE),
+                self._came_closer,
+                lambda: self._of_two(Measure.SPEED),
+                self._more,
+                self._at_least,
+            ),
+        }
+
+    # Of objects.
+
+    def _there_was(self, asked: Asked, when: _When, label: str) -> TrueQuestion:
+        there = self._there[self._labels == label, when.rows].any(axis=1)
+        return self._of_objects(asked, when, _phrase(label), there)
+
+    def _near_drone(self, asked: Asked, when: _When) -> TrueQuestion:
+        is_person = self._labels == 'person'
+        away = self._away[is_person, when.rows]
+        radius = self._radius(away, *((1.0, 2.0) if asked is Asked.LIST else (0.6, 1.6)))
+        near = (away <= radius).any(axis=1)
+        place = PlaceLimit(most=radius)
+        return self._of_objects(asked, when, _phrase(), near, place, self._ids[is_person])
+
+    def _moving(self) -> TrueQuestion:
+        when = self._instant()
+        moves = self._speeds[self._labels == 'person', when.first] >= STILL_BELOW
+        return self._of_objects(Asked.COUNT, when, _phrase(motion=Motion.MOVING), moves)
+
+    def _beside_a_car(self) -> TrueQuestion | None:
+        when = self._span()
+        people, cars = (self._places[self._labels == of, when.rows] for of in ('person', 'car'))
+        if not len(people) or not len(cars):
+            return None
+        apart = np.linalg.norm(people[:, None] - cars[None], axis=-1)
+        radius = self._radius(apart)
+        near = (apart <= radius).any(axis=(1, 2))
+        place = PlaceLimit(Anchor(phrase=_phrase('car')), most=radius)
+        return self._of_objects(Asked.EXISTS, when, _phrase(), near, place)
+
+    def _on_a_side(self) -> TrueQuestion:
+        when = self._instant()
+        gaps, heading = self._gaps[:, when.first], self._headings[when.first]
+        left = np.cos(heading) * gaps[:, 1] - np.sin(heading) * gaps[:, 0]
+        is_left = self._random.random() < 0.5
+        there = np.asarray(((left if is_left else -left) > 0.0) & (self._labels == 'person'))
+        place = PlaceLimit(side=Side.LEFT if is_left else Side.RIGHT)
+        return self._of_objects(Asked.EXISTS, when, _phrase(), there, place)
+
+    def _near_track(self) -> TrueQuestion | None:
+        when = self._instant()
+        if (named := self._named(when, 1)) is None:
+            return None
+        near = self._apart(named[0])[:, when.first] <= NEAR
+        near[named[0]] = False
+        place = PlaceLimit(Anchor(int(self._ids[named[0]])), most=NEAR)
+        return self._of_objects(Asked.LIST, when, Phrase(), near, place, self._ids)
+
+    def _closest(self) -> TrueQuestion | None:
+        when = self._span()
+        away = np.where((self._labels == 'person')[:, None], self._away, np.nan)[:, when.rows]
+        if not np.isfinite(away).any():
+            return None
+        best = int(self._ids[np.argmin(np.nan_to_num(away, nan=np.inf).min(axis=1))])
+        return self._made(
+            *(Kind.OBJECT, Asked.EXTREME, when, Track(best)), phrases=(_phrase(),), is_closest=True
+        )
+
+    def _more(self) -> TrueQuestion:
+        when = self._span()
+        labels = ('person', 'car') if self._random.random() < 0.5 else ('car', 'person')
+        there = self._there[:, when.rows].any(axis=1)
+        ours, theirs = (int((there & (self._labels == label)).sum()) for label in labels)
+        sides = (
+            Question(Kind.COUNT, Asked.COUNT, phrases=(_phrase(of),), span=when.span, is_past=True)
+            for of in labels
+        )
+        return self._made(
+            *(Kind.COMPARISON, Asked.COUNTS, when, ours > theirs),
+            phrases=next(sides).phrases,
+            versus=next(sides),
+            is_yes_or_no=True,
+        )
+
+    def _at_least(self) -> TrueQuestion:
+        when = self._instant()
+        count = int((self._there & (self._labels == 'person')[:, None])[:, when.first].sum())
+        number = max(1, count + int(self._random.integers(-1, 3)))
+        return self._made(
+            *(Kind.COMPARISON, Asked.COUNTS, when, count >= number),
+            phrases=(_phrase(),),
+            number=number,
+            sense=Sense.AT_LEAST,
+            is_yes_or_no=True,
+        )
+
+    def _of_objects(
+        self,
+        asked: Asked,
+        when: _When,
+        phrase: Phrase,
+        fits: NDArray[np.bool_],
+        place: PlaceLimit | None = None,
+        ids: NDArray[np.int64] | None = None,
+    ) -> TrueQuestion:
+        """Ask of the objects that fit: how many, whether there is one, or which (``ids``)."""
+        kind = {Asked.COUNT: Kind.COUNT, Asked.EXISTS: Kind.EXISTENCE}.get(asked, Kind.OBJECT)
+        right: Right = int(fits.sum())
+        if asked is Asked.EXISTS:
+            right = bool(right)
+        elif asked is Asked.LIST:
+            assert ids is not None
+            right = Tracks(frozenset(map(int, ids[fits])))
+        places = () if place is None else (place,)
+        return self._made(kind, asked, when, right, phrases=(phrase,), places=places)
+
+    # Of tracks that are named.
+
+    def _of_one(
+        self, asked: Asked, right: Callable[[int, int], Right], within: float = 0.0
+    ) -> TrueQuestion | None:
+        when = self._instant()
+        if (named := self._named(when, 1)) is None:
+            return None
+        value = right(named[0], when.first)
+        if asked is Asked.DISTANCE:
+            assert isinstance(value, float)
+            within = max(_DISTANCE, _SHARE * value)
+        kind = Kind.OBJECT if asked is Asked.LABEL else Kind.STATUS
+        return self._made(kind, asked, when, value, named, within)
+
+    def _motion(self) -> TrueQuestion | None:
+        when = self._instant()
+        if (named := self._named(when, 1)) is None:
+            return None
+        is_still = self._random.random() < 0.5
+        does = bool((self._speeds[named[0], when.first] < STILL_BELOW) == is_still)
+        motions = (Motion.STILL if is_still else Motion.MOVING,)
+        return self._made(Kind.STATUS, Asked.MOTION, when, does, named, motions=motions)
+
+    def _heading(self, row: int, at: int) -> float | str:
+        x, y = self._ways[row, at]
+        return 'still' if np.hypot(x, y) < STILL_BELOW else float(np.degrees(np.arctan2(y, x)))
+
+    def _of_two(self, measure: Measure) -> TrueQuestion | None:
+        when = self._instant()
+        if (named := self._named(when, 2)) is None:
+            return None
+        is_speed = measure is Measure.SPEED
+        a, b = (self._speeds if is_speed else self._away)[list(named), when.first]
+        right = bool(a > b if is_speed else a < b)
+        return self._made(
+            *(Kind.COMPARISON, Asked.PAIR, when, right, named),
+            measure=measure,
+            is_largest=is_speed,
+            is_yes_or_no=True,
+        )
+
+    def _came_closer(self) -> TrueQuestion | None:
+        if (named := self._named(self._instant(), 2)) is None:
+            return None
+        best = named[int(np.argmin([np.nanmin(self._away[row]) for row in named]))]
+        whole = _When(0, len(self._stamps) - 1, Span())
+        right = Track(int(self._ids[best]))
+        return self._made(Kind.COMPARISON, Asked.PAIR, whole, right, named, is_closest=True)
+
+    # What questions are made of.
+
+    def _made(
+        self,
+        kind: Kind,
+        asked: Asked,
+        when: _When,
+        right: Right,
+        named: tuple[int, ...] = (),
+        within: float = 0.0,
+        **facts: Any,
+    ) -> TrueQuestion:
+        tracks = tuple(int(self._ids[row]) for row in named)
+        question = Question(kind, asked, tracks=tracks, span=when.span, is_past=True, **facts)
+        begin_ns, end_ns = (int(self._stamps[row]) for row in (when.first, when.last))
+        return TrueQuestion(question, right, within, begin_ns, end_ns)
+
+    def _label(self) -> str:
+        return str(self._random.choice(_LABELS))
+
+    def _apart(self, row: int) -> FloatArray:
+        gaps = self._places - self._places[row]
+        return np.asarray(np.hypot(gaps[:, :, 0], gaps[:, :, 1]))
+
+    def _seconds(self, stamp_ns: float) -> Instant:
+        seconds = (stamp_ns - float(self._true.begin_ns)) / NS_PER_S
+        return Instant(f'{seconds:.3f} s', seconds)
+
+    def _instant(self) -> _When:
+        at = int(self._random.choice(np.flatnonzero(self._true.camera)))
+        instant = self._seconds(float(self._stamps[at]))
+        return _When(at, at, Span(instant, instant, said=f'at {instant.said}'))
+
+    def _span(self) -> _When:
+        """Draw a span of a second or more, whose ends lie between instants."""
+        known = np.flatnonzero(self._true.camera)
+        begin, count = int(known[0]), int(known[-1] - known[0] + 1)
+        length = int(self._random.integers(_FEWEST_INSTANTS // 2, count))
+        first = begin + int(self._random.integers(count - length))
+        a, b = (
+            self._seconds(float(self._stamps[place] + self._stamps[place + 1]) / 2.0)
+            for place in (first, first + length - 1)
+        )
+        return _When(first + 1, first + length - 1, Span(a, b, said=f'{a.said} to {b.said}'))
+
+    def _radius(self, away: FloatArray, low: float = 0.6, high: float = 1.6) -> float:
+        """Draw a radius such that about as often something is in it as not."""
+        known = away[np.isfinite(away)]
+        nearest = float(known.min()) if len(known) else 10.0
+        return max(1.0, round(nearest * float(self._random.uniform(low, high)), 1))
+
+    def _named(self, when: _When, count: int) -> tuple[int, ...] | None:
+        """Draw objects that were in view, and that can be asked for by a number."""
+        stamp = self._stamps[when.first]
+        rows = [
+            int(row)
+            for row in np.flatnonzero(self._there[:, when.first])
+            if stamp in self._known.get(int(self._ids[row]), ())
+        ]
+        if len(rows) < count:
+            return None
+        return tuple(int(row) for row in self._random.choice(rows, count, replace=False))
+
+
+def _phrase(label: str = 'person', motion: Motion | None = None) -> Phrase:
+    return Phrase((label,), motions=() if motion is None else (motion,), words=(label,))

@@ -20,10 +20,8 @@ from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
     from mmedge_ros.questions.answer import Answer
-    from mmedge_ros.questions.answering import KnownFlight
     from mmedge_ros.questions.language_model import LanguageModel
-    from mmedge_ros.questions.observations import Observations
-    from mmedge_ros.questions.selection import LooksLike
+    from mmedge_ros.questions.selection import KnownFlight
 
 _MOST_SHOWN = 12
 # Nobody waits longer for a model, s.
@@ -63,18 +61,20 @@ def ask(
     if not 0.0 < within <= _LONGEST:
         raise typer.BadParameter(f'name 0 to {_LONGEST:.0f} s', param_hint='--within')
     with plain_errors():
-        from mmedge_ros.questions.answering import KnownFlight
+        from mmedge_ros.memory.store import memory_folder
         from mmedge_ros.questions.answering import ask as answer_to
         from mmedge_ros.questions.language_model import language_model
+        from mmedge_ros.questions.looks import with_looks
         from mmedge_ros.questions.observed_flight import observe_flight
 
         opened = language_model(model, eyes) if model else None
         with StatusLine(f'watching {flight.name}') as line:
-            observed = observe_flight(str(flight), detector, line.advance)
-        for problem in observed.problems:
+            known = observe_flight(str(flight), detector, line.advance)
+        memory = memory_folder(flight)
+        if memory.exists():
+            known = with_looks(known, memory, detector)
+        for problem in known.problems:
             say(f'note: {problem}')
-        observations, looks_like = _with_looks(flight, observed.observations, detector)
-        known = KnownFlight(observations, looks_like, observed.labels)
     content = []
     for question in questions or _typed():
         one = answer_to(question, known)
@@ -111,8 +111,8 @@ def _said(
 ) -> dict[str, Any]:
     """Ask the model after the structured answer; say what it said, or why it said nothing."""
     from mmedge_ros.memory.store import memory_folder
-    from mmedge_ros.questions.flight_looks import pictures_of_views
     from mmedge_ros.questions.language_model import ModelAnswer, explain
+    from mmedge_ros.questions.looks import pictures_of_views
     from mmedge_ros.questions.model_prompt import flight_facts
 
     with StatusLine('asking the model') as line:
@@ -127,25 +127,6 @@ def _said(
     if isinstance(said, ModelAnswer):
         return {'model': said.text, 'model_tracks': list(said.tracks), 'model_refused': None}
     return {'model': None, 'model_tracks': [], 'model_refused': said.reason}
-
-
-def _with_looks(
-    flight: Path, observations: Observations, detector: str
-) -> tuple[Observations, LooksLike]:
-    """Add what the memory of a flight knows of looks; where there is none, it is said why."""
-    from mmedge_ros.memory import FlightMemoryError
-    from mmedge_ros.memory.store import memory_folder
-    from mmedge_ros.questions.flight_looks import with_looks
-    from mmedge_ros.questions.selection import no_looks
-
-    folder = memory_folder(flight)
-    if not folder.exists():
-        return observations, no_looks
-    try:
-        return with_looks(folder, observations, detector)
-    except FlightMemoryError as err:
-        say(f'note: looks are not known: {err}')
-        return observations, no_looks
 
 
 def _facts(one: Answer) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ from mmedge_ros.questions.question import Asked, Measure, Question, Sense
 from mmedge_ros.questions.selection import (
     AT_NS,
     Chosen,
-    LooksLike,
+    KnownFlight,
     Selector,
     no_looks,
     rows_between,
@@ -44,19 +44,6 @@ _MOST_VIEWS = 3
 _FAR_NS = NS_PER_S
 # What is asked of objects in general; "is" means now there.
 _OF_OBJECTS = {Asked.COUNT, Asked.EXISTS, Asked.LIST, Asked.EXTREME, Asked.COUNTS}
-
-
-@dataclass(frozen=True, eq=False)
-class KnownFlight:
-    """All that is known of a flight. ``labels`` are those its detector knows; none: any label.
-
-    ``is_exact`` says that each track is one object, as true tracks are.
-    """
-
-    observations: Observations
-    looks_like: LooksLike = no_looks
-    labels: tuple[str, ...] = ()
-    is_exact: bool = False
 
 
 class Count(NamedTuple):

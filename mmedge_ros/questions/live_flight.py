@@ -10,14 +10,13 @@ from pathlib import Path
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, STANDBY, Configuration, Decision
 from mmedge_ros.geometry.ego_motion import EgoState
-from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.answer import Answer
-from mmedge_ros.questions.answering import KnownFlight
-from mmedge_ros.questions.flight_looks import pictures_of_views, with_looks
 from mmedge_ros.questions.grammar import read_question
+from mmedge_ros.questions.looks import pictures_of_views, with_looks
 from mmedge_ros.questions.model_prompt import Picture
-from mmedge_ros.questions.observations import ObservationLog, Pose, pose_of
+from mmedge_ros.questions.observations import ObservationLog
+from mmedge_ros.questions.selection import KnownFlight
 
 # About 14 MB: 25 minutes with a dozen tracks ten times a second, then coarser (`ObservationLog`).
 _MOST_ROWS = 200_000
@@ -67,7 +66,7 @@ class LiveFlight:
         :raises ValueError: if it cannot be kept
         """
         with self._lock:
-            self._log.add(decision, _pose_at(ego, decision.state_ns))
+            self._log.add(decision, ego)
         picture_ns = decision.newest_ns.get(CAMERA, 0)
         if picture_ns not in (0, self._newest_picture_ns):
             self.pictures_seen += 1
@@ -93,15 +92,11 @@ class LiveFlight:
             observations = self._log.observations(now_ns)
         if len(observations.stamps_ns) and now_ns < observations.stamps_ns[-1] + _PRESENT_NS:
             observations = replace(observations, now_ns=0)
-        self.problem = ''
-        if self._memory is None:
-            return KnownFlight(observations, labels=self._labels)
-        try:
-            observations, looks_like = with_looks(self._memory, observations, self._detector)
-        except FlightMemoryError as err:
-            self.problem = f'looks are not known: {err}'
-            return KnownFlight(observations, labels=self._labels)
-        return KnownFlight(observations, looks_like, self._labels)
+        known = KnownFlight(observations, labels=self._labels)
+        if self._memory is not None:
+            known = with_looks(known, self._memory, self._detector)
+        self.problem = ', '.join(known.problems)
+        return known
 
     def pictures(self, answer: Answer) -> Sequence[Picture]:
         """Return thumbnails of what an answer is about; none without a memory."""
@@ -116,8 +111,3 @@ def is_about_now(question: str, labels: Sequence[str] = ()) -> bool:
         return True
     is_present = _PRESENT.search(question.casefold()) is not None
     return read.span.last is not None or (read.span.is_whole and is_present)
-
-
-def _pose_at(ego: EgoState | None, stamp_ns: int) -> Pose | None:
-    """Return where the drone was at an instant; None where that is a guess."""
-    return None if ego is None or ego.stamp_ns != stamp_ns else pose_of(ego)

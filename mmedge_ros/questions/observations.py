@@ -7,14 +7,14 @@ memory or a recogniser. Places are in the frame of the tracks (m), stamps in ns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray, Track
-from mmedge_ros.geometry.ego_motion import EgoState
+from mmedge_ros.geometry.ego_motion import EgoMotion, EgoState
 from mmedge_ros.untrusted_files import printable
 
 Stamps = NDArray[np.int64]
@@ -48,7 +48,7 @@ class ObservedTrack:
         return int(self.stamps_ns[-1])
 
 
-class DronePath(NamedTuple):
+class ObservedDrone(NamedTuple):
     """Where the drone was: stamps (N,), positions (N, 3) m, headings (N,) rad."""
 
     stamps_ns: Stamps
@@ -70,7 +70,7 @@ class Observations:
     stamps_ns: Stamps
     camera: NDArray[np.bool_]
     frame_id: str
-    drone: DronePath | None = None
+    drone: ObservedDrone | None = None
     now_ns: int = 0
 
     @property
@@ -86,28 +86,25 @@ class Observations:
         return next((one for one in self.tracks if one.id == number), None)
 
 
-def observations_of(decisions: Iterable[Decision], drone: DronePath | None = None) -> Observations:
-    """Collect the tracks of decisions, in the order of their stamps."""
+def observations_of(decisions: Iterable[Decision], ego: EgoMotion | None = None) -> Observations:
+    """Collect the tracks of decisions, and where the drone was, in the order of their stamps."""
     log = ObservationLog()
     for decision in decisions:
-        log.add(decision)
-    return replace(log.observations(), drone=drone)
+        log.add(decision, None if ego is None else ego.at(decision.state_ns))
+    return log.observations()
 
 
-class Pose(NamedTuple):
-    """Where the drone was at the instant of a decision (3,), m, and its heading, rad."""
-
-    position: FloatArray
-    heading: float
-
-
-def pose_of(ego: EgoState) -> Pose:
-    """Return where the drone was, and where it headed."""
-    rotation = ego.pose.rotation
-    return Pose(ego.pose.translation, float(np.arctan2(rotation[1, 0], rotation[0, 0])))
+def drone_path(ego: EgoMotion | None, stamps_ns: Iterable[int]) -> ObservedDrone | None:
+    """Return where the drone was at instants; None where nothing is known of its way."""
+    log = ObservationLog()
+    for stamp_ns in sorted(set(stamps_ns)):
+        log.add(
+            Decision(stamp_ns, stamp_ns, '', (), {}), None if ego is None else ego.at(stamp_ns)
+        )
+    return log.observations().drone
 
 
-_UNKNOWN = Pose(np.full(3, np.nan), np.nan)
+_UNKNOWN = (np.full(3, np.nan), np.nan)
 _DECISION = np.dtype([('stamp', 'i8'), ('camera', '?'), ('position', 'f8', 3), ('heading', 'f8')])
 _TRACK = np.dtype(
     [
@@ -139,8 +136,8 @@ class ObservationLog:
     def __len__(self) -> int:
         return len(self._decisions) + len(self._tracks)
 
-    def add(self, decision: Decision, pose: Pose | None = None) -> None:
-        """Enter a decision, and where the drone was then.
+    def add(self, decision: Decision, ego: EgoState | None = None) -> None:
+        """Enter a decision, and where the drone was; of another instant that is a guess, not used.
 
         :raises ValueError: if that is too much to keep
         """
@@ -159,7 +156,7 @@ class ObservationLog:
         for label in labels:
             self._labels.setdefault(label, len(self._labels))
         self._decisions.append(
-            [(decision.state_ns, CAMERA in decision.newest_ns, *(pose or _UNKNOWN))]
+            [(decision.state_ns, CAMERA in decision.newest_ns, *_pose(ego, decision.state_ns))]
         )
         self._tracks.append(
             [
@@ -192,7 +189,9 @@ class ObservationLog:
             decisions['stamp'].copy(),
             decisions['camera'].copy(),
             self._frame_id,
-            DronePath(placed['stamp'].copy(), placed['position'].copy(), placed['heading'].copy())
+            ObservedDrone(
+                placed['stamp'].copy(), placed['position'].copy(), placed['heading'].copy()
+            )
             if len(placed)
             else None,
             now_ns,
@@ -258,6 +257,13 @@ def _in_order(rows: NDArray[np.void]) -> NDArray[np.void]:
     stamps = rows['stamp']
     is_ordered = bool((stamps[1:] >= stamps[:-1]).all())
     return rows if is_ordered else rows[np.argsort(stamps, kind='stable')]
+
+
+def _pose(ego: EgoState | None, stamp_ns: int) -> tuple[FloatArray, float]:
+    if ego is None or ego.stamp_ns != stamp_ns:
+        return _UNKNOWN
+    rotation = ego.pose.rotation
+    return ego.pose.translation, float(np.arctan2(rotation[1, 0], rotation[0, 0]))
 
 
 def _deviations(tracks: Sequence[Track]) -> list[float]:

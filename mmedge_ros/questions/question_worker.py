@@ -18,7 +18,7 @@ from typing import Protocol
 
 from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.answer import Answer
-from mmedge_ros.questions.answering import KnownFlight, ask
+from mmedge_ros.questions.answering import ask
 from mmedge_ros.questions.language_model import (
     LanguageModel,
     ModelAnswer,
@@ -27,6 +27,7 @@ from mmedge_ros.questions.language_model import (
     explain,
 )
 from mmedge_ros.questions.model_prompt import Picture, flight_facts
+from mmedge_ros.questions.selection import KnownFlight
 from mmedge_ros.records.run_record import unexpected
 
 _LOG = logging.getLogger(__name__)

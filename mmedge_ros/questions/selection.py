@@ -32,6 +32,21 @@ def no_looks(_track: ObservedTrack, _phrase: Phrase) -> float | None:
     return None
 
 
+@dataclass(frozen=True, eq=False)
+class KnownFlight:
+    """All that is known of a flight. ``labels`` are those its detector knows; none: any label.
+
+    ``is_exact`` says that each track is one object, as true tracks are. ``problems`` are
+    sentences about what is missing.
+    """
+
+    observations: Observations
+    looks_like: LooksLike = no_looks
+    labels: tuple[str, ...] = ()
+    is_exact: bool = False
+    problems: tuple[str, ...] = ()
+
+
 class Chosen(NamedTuple):
     """A track, and the rows (N,) of it for which all holds.
 

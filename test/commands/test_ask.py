@@ -18,7 +18,7 @@ from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.memory.moment import Spot
 from mmedge_ros.memory.store_file import FILE_NAME
 from mmedge_ros.questions import observed_flight
-from mmedge_ros.questions.observed_flight import ObservedFlight
+from mmedge_ros.questions.selection import KnownFlight
 
 
 @pytest.fixture
@@ -26,11 +26,13 @@ def flight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A recording whose replay is put in by hand."""
     replays = []
 
-    def replayed(recording: str, _detector: str, _on_share: object) -> ObservedFlight:
+    def replayed(recording: str, _detector: str, _on_share: object) -> KnownFlight:
         replays.append(recording)
         assert len(replays) == 1
         people = walked(1, velocity=(1.0, 0.0)), walked(2, place=(30.0, 5.0))
-        return ObservedFlight(observed(*people, drone=hovering()), ('person',), ('no radar',))
+        return KnownFlight(
+            observed(*people, drone=hovering()), labels=('person',), problems=('no radar',)
+        )
 
     monkeypatch.setattr(observed_flight, 'observe_flight', replayed)
     (tmp_path / 'flight').mkdir()

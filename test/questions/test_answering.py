@@ -10,8 +10,9 @@ from hand_made_observations import hovering, observed, walked
 
 from mmedge_ros.memory.query import Phrase
 from mmedge_ros.questions.answer import Answer
-from mmedge_ros.questions.answering import KnownFlight, ask
+from mmedge_ros.questions.answering import ask
 from mmedge_ros.questions.observations import Observations, ObservedTrack, observations_of
+from mmedge_ros.questions.selection import KnownFlight
 
 
 def crossing() -> Observations:

@@ -11,7 +11,6 @@ import pytest
 from hand_made_observations import observed, walked
 
 from mmedge_ros.questions.answer import Answer
-from mmedge_ros.questions.answering import KnownFlight
 from mmedge_ros.questions.language_model import (
     IsCancelled,
     LanguageModel,
@@ -24,6 +23,7 @@ from mmedge_ros.questions.language_model import (
 from mmedge_ros.questions.model_client import ModelError
 from mmedge_ros.questions.model_prompt import Picture
 from mmedge_ros.questions.question_worker import MOST_WAITING, LiveAnswer, QuestionWorker
+from mmedge_ros.questions.selection import KnownFlight
 
 PEOPLE = 'how many people were seen?'
 PATIENCE = 20.0

@@ -16,10 +16,11 @@ from rclpy.serialization import serialize_message
 from tries import tries
 
 from mmedge_ros.questions.answer import Answer
-from mmedge_ros.questions.answering import KnownFlight, ask
+from mmedge_ros.questions.answering import ask
 from mmedge_ros.questions.model_prompt import Picture
 from mmedge_ros.questions.observations import Observations
 from mmedge_ros.questions.question_worker import LiveAnswer, QuestionWorker
+from mmedge_ros.questions.selection import KnownFlight
 from mmedge_ros.ros.messages.question_messages import answer_lines, to_result
 
 LONGEST, PATIENCE = 2.0, 20.0  # s

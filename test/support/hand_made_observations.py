@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.questions.observations import DronePath, Observations, ObservedTrack
+from mmedge_ros.questions.observations import Observations, ObservedDrone, ObservedTrack
 
 BEGIN_NS = 100 * NS_PER_S
 STAMPS_NS = BEGIN_NS + np.arange(101, dtype=np.int64) * (NS_PER_S // 10)
@@ -36,15 +36,15 @@ def walked(
     )
 
 
-def hovering(heading: float = 0.0) -> DronePath:
+def hovering(heading: float = 0.0) -> ObservedDrone:
     """A drone above 0, 0; x is ahead of it without a heading."""
     count = len(STAMPS_NS)
-    return DronePath(STAMPS_NS, np.tile([0.0, 0.0, 8.0], (count, 1)), np.full(count, heading))
+    return ObservedDrone(STAMPS_NS, np.tile([0.0, 0.0, 8.0], (count, 1)), np.full(count, heading))
 
 
 def observed(
     *tracks: ObservedTrack,
-    drone: DronePath | None = None,
+    drone: ObservedDrone | None = None,
     blind: tuple[float, float] = (20.0, 0.0),
 ) -> Observations:
     """A flight; the camera sends nothing while it is blind."""

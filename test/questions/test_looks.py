@@ -12,8 +12,9 @@ from hand_made_observations import BEGIN_NS, hovering, observed, walked
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.memory.moment import Spot
 from mmedge_ros.questions.answer import Answer
-from mmedge_ros.questions.answering import KnownFlight, ask
-from mmedge_ros.questions.remembered_looks import remembered_looks
+from mmedge_ros.questions.answering import ask
+from mmedge_ros.questions.looks import remembered_looks
+from mmedge_ros.questions.selection import KnownFlight
 
 BEGIN = BEGIN_NS / NS_PER_S
 

@@ -1,4 +1,4 @@
-"""How tracks look, from a flight memory: its views are given to the tracks that were there then.
+"""How tracks look, and pictures of them, from the flight memory of the same flight.
 
 Numbers of tracks differ from one replay to the next, so that views go by time, label and place.
 """
@@ -8,16 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
+from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.memory.moment import ViewKind
 from mmedge_ros.memory.query import Attribute, ParsedQuery, Phrase
-from mmedge_ros.memory.spaces import AttributeSpace
-from mmedge_ros.memory.store import ItemTable
+from mmedge_ros.memory.spaces import AttributeSpace, PairSpace, scorer_for
+from mmedge_ros.memory.store import ItemTable, MemoryReader
 from mmedge_ros.questions import QuestionError
+from mmedge_ros.questions.answer import Answer
+from mmedge_ros.questions.model_prompt import MOST_PICTURES, Picture
 from mmedge_ros.questions.observations import Observations, ObservedTrack
+from mmedge_ros.questions.selection import KnownFlight
 
 # A view is of the nearest track within these.
 _SAME_TIME_NS, _SAME_PLACE = NS_PER_S // 5, 1.5
@@ -58,6 +64,27 @@ class RememberedLooks:
                 if value not in ('yes', 'no')
                 else f'the memory of this flight does not know {part}'
             )
+
+
+def with_looks(flight: KnownFlight, memory: Path, detector: str = '') -> KnownFlight:
+    """Add what a memory knows of the looks of tracks; a problem where it cannot be read.
+
+    :param memory: its folder
+    :param detector: bundle that it may have been made with, besides those that are installed
+    """
+    try:
+        with MemoryReader(memory) as reader:
+            table, header = reader.table(), reader.header
+        bundles = [*bundle_folders(), *([default_detector(detector)] if detector else [])]
+        space = scorer_for(bundles)(header)
+        if isinstance(space, PairSpace):
+            raise FlightMemoryError(
+                f'{memory} was made with a pair; looks are asked of one that a bundle made'
+            )
+    except FlightMemoryError as err:
+        return replace(flight, problems=(*flight.problems, f'looks are not known: {err}'))
+    observations, looks_like = remembered_looks(flight.observations, table, space)
+    return replace(flight, observations=observations, looks_like=looks_like)
 
 
 def remembered_looks(
@@ -104,3 +131,16 @@ def _owner(
         if abs(int(track.stamps_ns[row]) - stamp_ns) <= _SAME_TIME_NS and gap <= best:
             best, owner = gap, track.id
     return owner
+
+
+def pictures_of_views(memory: Path, answer: Answer) -> list[Picture]:
+    """Return thumbnails of what an answer is about; none where there is no memory."""
+    numbers = [number for row in answer.evidence for number in row.views[:1]]
+    if not numbers or not memory.exists():
+        return []
+    try:
+        with MemoryReader(memory) as reader:
+            found = [(number, reader.thumbnail(number)) for number in numbers[:MOST_PICTURES]]
+    except FlightMemoryError:
+        return []  # it was said when looks were asked for
+    return [Picture(f'view {number}', jpeg) for number, jpeg in found if jpeg]

@@ -1,0 +1,137 @@
+"""How many typed questions about simulated flights are answered rightly.
+
+Beside our tracks, true ones are put in their place, so that what answering costs is known apart
+from what was perceived; and a fixed answer says how much is right without looking.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, flights_about
+from mmedge_lab.judging.question_truth import (
+    Track,
+    TrueQuestion,
+    known_when,
+    owners_of,
+    track_of,
+    true_observations,
+    true_questions,
+)
+from mmedge_lab.judging.simulated_flight import simulated_flight
+from mmedge_lab.worker_processes import OnShare
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.questions.answering import answer
+from mmedge_ros.questions.observed_flight import observe_flight
+from mmedge_ros.questions.question import Kind
+from mmedge_ros.questions.selection import KnownFlight
+from mmedge_ros.replay.recording import Recording
+
+OURS, TRUE, FIXED = 'our tracks', 'true tracks', 'a fixed answer'
+ALL = 'all'
+# Questions of each kind about each flight.
+EACH = 5
+
+_FIGURES = {
+    **{of: Figure(of, f'{of} right', f'{of} asked') for of in (*(k.value for k in Kind), ALL)},
+    'refused': Figure('refused', 'refused', f'{ALL} asked'),
+}
+
+
+class AskedFlight(NamedTuple):
+    """A flight as it was perceived and as it was, with questions about true objects."""
+
+    ours: KnownFlight
+    true: KnownFlight
+    owners: dict[int, int]
+    questions: list[TrueQuestion]
+
+
+@dataclass(frozen=True)
+class _Opener:
+    """Replays a flight with a bundle, and makes questions about it."""
+
+    bundle: Path
+    profile: str
+
+    def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> AskedFlight:
+        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
+        simulated_flight(subject.path)
+        seen = observe_flight(
+            str(subject.path), str(self.bundle), lambda share, _: on_share(share), self.profile
+        )
+        with Recording(subject.path) as recording:
+            truth = recording.truth()
+        if truth is None or not truth.scenes:
+            raise EvaluationError(f'{subject.path} has no ground truth; name simulated flights')
+        ours = KnownFlight(seen.observations, labels=seen.labels)
+        true = true_observations(truth, ours.observations.stamps_ns)
+        owners = owners_of(ours.observations, true)
+        asked = true_questions(true, known_when(ours.observations, owners), subject.name, EACH)
+        return AskedFlight(
+            ours, KnownFlight(true, labels=seen.labels, is_exact=True), owners, asked
+        )
+
+
+def bench(request: BenchRequest, *, profile: str = '') -> Bench:
+    """Ask typed questions about flights, as they were perceived and as they were.
+
+    :param profile: device profile of the service times; '': they are measured
+    """
+    folder, subjects = default_detector(request.detector or 'flight_people'), request.flights()
+    times = sha256_of(Path(profile)) if profile else ''
+    return Bench(
+        'Typed questions answered rightly, by kind',
+        request.chosen([Row(name, partial(answered, name)) for name in (OURS, TRUE, FIXED)]),
+        _FIGURES,
+        subjects,
+        _Opener(folder, profile),
+        references=(TRUE,),
+        key=f'{sha256_of(folder / MANIFEST)} {times} {EACH}',
+        about={
+            **flights_about(subjects),
+            'bundle': folder.name,
+            'profile': Path(profile).name or 'measured',
+        },
+    )
+
+
+def answered(name: str, flight: AskedFlight) -> Sums:
+    """Count the questions that a row answers rightly, by kind."""
+    sums = Counter[str]({figure.above: 0 for figure in _FIGURES.values()})
+    for one in flight.questions:
+        is_right, is_refused = _judged(name, one, flight)
+        for of in (one.question.kind.value, ALL):
+            sums[f'{of} asked'] += 1
+            sums[f'{of} right'] += is_right
+        sums['refused'] += is_refused
+    sums.update({figure.below: 0 for figure in _FIGURES.values()})
+    return {column: float(count) for column, count in sums.items()}
+
+
+def _judged(name: str, one: TrueQuestion, flight: AskedFlight) -> tuple[bool, bool]:
+    """Say whether an answer is right, and whether there is none."""
+    if name == FIXED:
+        return _is_fixed(one), False
+    if name == TRUE:
+        said = answer(one.question, flight.true)
+        return one.is_right(said.value), bool(said.refused)
+    ours, owners = flight.ours, flight.owners
+    asked = one.of_tracks(partial(track_of, ours.observations, owners, one))
+    said = answer(asked, ours)
+    return one.is_right(said.value, owners), bool(said.refused)
+
+
+def _is_fixed(one: TrueQuestion) -> bool:
+    """Whether "yes", "one", "it stands still" or the first that is named is right."""
+    if isinstance(one.right, Track):
+        return one.right.number in one.question.tracks[:1]
+    return one.right in (1, 'person', 'still')  # "yes" is 1
