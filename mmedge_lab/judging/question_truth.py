@@ -284,7 +284,7 @@ class _Maker:
         is_person = self._labels == 'person'
         away = self._away[is_person, when.rows]
         radius = self._radius(away, *((1.0, 2.0) if asked is Asked.LIST else (0.6, 1.6)))
-        near: NDArray[np.bool_] = (away <= radius).any(axis=1)
+        near = np.asarray((away <= radius).any(axis=1))
         place = PlaceLimit(most=radius)
         return self._of_objects(asked, when, _phrase(), near, place, self._ids[is_person])
 

@@ -193,6 +193,16 @@ class Describer:
         words = [f'most sentences ({kind}) take longer alone than {limit:g} s' for kind in slow]
         return [*([self.problem] if self.problem else []), *words]
 
+    def figures(self) -> dict[str, object]:
+        """Return what diagnostics show of it."""
+        return {
+            'sentences': self.counts.sentences,
+            'sentences in time': self.counts.in_time,
+            NEWEST: round(1e3 * self.counts.newest, 1),
+            'decisions not described': self.counts.skipped,
+            **{f'{kind}{TAKES}': round(1e3 * self.upper(kind), 1) for kind in self.kinds},
+        }
+
     @contextmanager
     def serving(
         self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never

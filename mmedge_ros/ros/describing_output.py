@@ -12,7 +12,7 @@ from mmedge_ros import msg
 from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.data_types import NS_PER_S, Decision
 from mmedge_ros.parameter import ParameterError
-from mmedge_ros.questions.describing import NEWEST, TAKES, DescribeParameters, Describer
+from mmedge_ros.questions.describing import DescribeParameters, Describer
 from mmedge_ros.questions.language_model import LanguageModel, OwnModel
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.ros_clock import RosClock
@@ -78,18 +78,7 @@ class DescribingOutput:
 
     def figures(self) -> dict[str, object]:
         """Return what diagnostics show of it."""
-        describer = self._describer
-        if describer is None:
-            return {}
-        counts = describer.counts
-        takes = {kind: round(1e3 * describer.upper(kind), 1) for kind in describer.kinds}
-        return {
-            'sentences': counts.sentences,
-            'sentences in time': counts.in_time,
-            NEWEST: round(1e3 * counts.newest, 1),
-            'decisions not described': counts.skipped,
-            **{f'{kind}{TAKES}': milliseconds for kind, milliseconds in takes.items()},
-        }
+        return {} if self._describer is None else self._describer.figures()
 
     def _announce(self, demands: Iterable[LatencyDemand], now_ns: int) -> None:
         for demand in demands:
