@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mmedge_lab.commands.bench_adaptation import adaptation
-from mmedge_lab.commands.bench_bricks import bricks
 from mmedge_lab.commands.bench_describing import describing
-from mmedge_lab.commands.bench_fixed import fixed
-from mmedge_lab.commands.bench_latency import latency
 from mmedge_lab.commands.bench_memory import memory
-from mmedge_lab.commands.bench_model import model
-from mmedge_lab.commands.bench_overload import overload
-from mmedge_lab.commands.bench_power import power
-from mmedge_lab.commands.bench_radar_stream import radar_stream
-from mmedge_lab.commands.bench_ring import ring
 from mmedge_lab.commands.bench_run import add_benches
 from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.options import flag, latency_limits, one_latency_limit, option
@@ -35,16 +27,8 @@ bench_app = CommandGroup(
     help='Measure parts of the system on tables, or live: figures that can be repeated.',
 )
 bench_app.command()(adaptation)
-bench_app.command()(fixed)
-bench_app.command()(power)
 bench_app.command()(memory)
-bench_app.command()(ring)
-bench_app.command()(overload)
-bench_app.command()(latency)
-bench_app.command()(bricks)
-bench_app.command()(model)
 bench_app.command()(describing)
-bench_app.command('radar-stream')(radar_stream)
 add_benches(bench_app)
 
 _LIMITS = '60,80,120,140,160'

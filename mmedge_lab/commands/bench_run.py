@@ -45,13 +45,13 @@ class BenchEntry(NamedTuple):
     words: str
 
 
-_SMTM, _TRACKERS = ('mmedge_lab.rivals.smtm', 'mmedge_lab.rivals.trackers')
-_MMEDGE = 'mmedge_lab.rivals.mmedge'
+_MMEDGE, _NANOMIND = 'mmedge_lab.rivals.mmedge', 'mmedge_lab.rivals.nanomind'
+_SMTM, _TRACKERS = 'mmedge_lab.rivals.smtm', 'mmedge_lab.rivals.trackers'
 
 # The one table of benches. A bench's keyword-only parameters are what `--set` may change.
 BENCHES: Mapping[str, BenchEntry] = {
     'aggregation': BenchEntry(
-        'mmedge_lab.rivals.mmedge.aggregation_bench',
+        f'{_MMEDGE}.aggregation_bench',
         'What is left when the last unit of a window has come, for windows of 0.25 s to 4 s.',
     ),
     'drift': BenchEntry(
@@ -73,10 +73,36 @@ BENCHES: Mapping[str, BenchEntry] = {
         f'{_SMTM}.recognition_bench', 'Semantic memory of a recogniser beside its rivals.'
     ),
     'reuse': BenchEntry(
-        f'{_SMTM}.reuse_bench', 'Object memory beside its rivals: accuracy and processor time.'
+        f'{_SMTM}.reuse_bench',
+        'Object memory beside its rivals: accuracy and processor time.',
+    ),
+    'power': BenchEntry(
+        f'{_NANOMIND}.power_bench', 'States of power beside other rules, over a discharge.'
+    ),
+    'bricks': BenchEntry(
+        f'{_NANOMIND}.brick_bench', 'What networks take to load, run and release.'
+    ),
+    'ring': BenchEntry(
+        f'{_NANOMIND}.ring_bench', 'A raw picture from camera to encoder: ring and Image.'
+    ),
+    'model': BenchEntry(
+        f'{_MMEDGE}.model_bench', 'What language models of your own take (MODEL.gguf...).'
+    ),
+    'latency': BenchEntry(
+        f'{_MMEDGE}.latency_bench', 'This graph live beside graphs that wait for windows.'
+    ),
+    'overload': BenchEntry(
+        f'{_MMEDGE}.overload_bench', 'More pictures than can be encoded, live.'
+    ),
+    'fixed': BenchEntry(
+        f'{_MMEDGE}.held_bench', 'The optimiser beside every fixed configuration.'
+    ),
+    'radar-stream': BenchEntry(
+        f'{_MMEDGE}.tlv_mutation', "The radar's parser fed with damaged streams."
     ),
     'trackers': BenchEntry(
-        f'{_TRACKERS}.tracker_bench', "This tracker beside others on one level's detections."
+        f'{_TRACKERS}.tracker_bench',
+        "This tracker beside others on one level's detections.",
     ),
 }
 

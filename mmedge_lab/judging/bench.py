@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.simulation.flight_folder import flights_in, read_description
 from mmedge_lab.worker_processes import OnShare
@@ -34,7 +36,7 @@ class Figure(NamedTuple):
 
     Without ``below`` it is the mean over subjects. With a ``quantile`` (0..1) it is that of the
     values in ``above``, pooled over subjects. A ``relative`` figure is compared with a reference
-    by quotient, any other by difference.
+    by quotient, any other by difference. One that is not ``shown`` is only compared.
     """
 
     title: str
@@ -45,6 +47,7 @@ class Figure(NamedTuple):
     scale: float = 1.0
     quantile: float | None = None
     relative: bool = False
+    shown: bool = True
 
 
 class Subject(NamedTuple):
@@ -172,6 +175,11 @@ class BenchRequest:
                 raise EvaluationError(f'no row {name!r}; there are {", ".join(known)}')
         wanted = {*self.rows, *always}
         return tuple(row for row in rows if not self.rows or row.name in wanted)
+
+
+def total_of(sums: Sums, column: str) -> float:
+    """Return the sum of a column; 0 where it is missing."""
+    return float(np.sum(sums.get(column, 0.0)))
 
 
 def flight_subject(folder: Path) -> Subject:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_lab.judging import TEMPLATES
-from mmedge_lab.judging.bench import Bench, Figure, Results, Row, Subject, Sums
+from mmedge_lab.judging.bench import Bench, Figure, Results, Row, Subject, Sums, total_of
 from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate, drawn_quantiles, interval
 from mmedge_lab.judging.run_bench import Judged
 from mmedge_ros.data_types import FloatArray
@@ -43,7 +43,7 @@ def draw_figure(figure: Figure, flights: Sequence[Sums], drawings: Drawings) -> 
         known = [len(part) > 0 for part in values]
     else:
         above, below = (
-            np.array([_total(of, column) for of in flights])
+            np.array([total_of(of, column) for of in flights])
             for column in (figure.above, figure.below)
         )
         if not figure.below:
@@ -103,7 +103,12 @@ def bench_table(name: str, bench: Bench, judged: Judged) -> dict[str, Any]:
             'title': bench.title,
             'about': bench.about,
             'figures': {
-                key: {'title': f.title, 'digits': f.digits, 'relative': f.relative}
+                key: {
+                    'title': f.title,
+                    'digits': f.digits,
+                    'relative': f.relative,
+                    'shown': f.shown,
+                }
                 for key, f in bench.figures.items()
                 if key in known
             },
@@ -175,10 +180,6 @@ def _seed(subject: Subject) -> str:
     return subject.seed or subject.name
 
 
-def _total(sums: Sums, column: str) -> float:
-    return float(np.sum(sums.get(column, 0.0)))
-
-
 class ShownTable(NamedTuple):
     """A table in words: its title, its head and its rows."""
 
@@ -189,14 +190,12 @@ class ShownTable(NamedTuple):
 
 def shown_tables(content: Mapping[str, Any]) -> Iterator[ShownTable]:
     """Yield the tables of a bench's JSON as text: values, then comparisons with references."""
-    figures = content['figures']
     for table in content['tables']:
         rows = table['rows']
-        columns = {key: of for key, of in figures.items() if any(key in r['values'] for r in rows)}
         has_words = any(row['words'] for row in rows)
-        title = ': '.join(filter(None, (table['title'], _over(table))))
+        columns = _columns(content, [row['values'] for row in rows if row['values']], 'shown')
         yield ShownTable(
-            title,
+            ': '.join(filter(None, (table['title'], _over(table)))),
             ('', *(of['title'] for of in columns.values()), *(['what it is'] * has_words)),
             tuple(
                 (
@@ -208,29 +207,39 @@ def shown_tables(content: Mapping[str, Any]) -> Iterator[ShownTable]:
             ),
         )
         for reference in dict.fromkeys(name for row in rows for name in row['against']):
-            lines = [row for row in rows if row['against'].get(reference)]
+            against = {
+                r['name']: r['against'][reference] for r in rows if reference in r['against']
+            }
+            columns = _columns(content, list(against.values()))
+            ways = {
+                key: 'ratio' if of['relative'] else 'difference' for key, of in columns.items()
+            }
             yield ShownTable(
-                f'{table["title"] + ": " if table["title"] else ""}against {reference}',
-                (
-                    '',
-                    *(
-                        f'{of["title"]}, {"ratio" if of["relative"] else "difference"}'
-                        for of in columns.values()
-                    ),
-                ),
+                ': '.join(filter(None, (table['title'], f'against {reference}'))),
+                ('', *(f'{of["title"]}, {ways[key]}' for key, of in columns.items())),
                 tuple(
                     (
-                        row['name'],
+                        name,
                         *(
-                            _shown(
-                                row['against'][reference].get(key), of['digits'], of['relative']
-                            )
+                            _shown(values.get(key), of['digits'], of['relative'])
                             for key, of in columns.items()
                         ),
                     )
-                    for row in lines
+                    for name, values in against.items()
+                    if values
                 ),
             )
+
+
+def _columns(
+    content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], only: str = ''
+) -> dict[str, Any]:
+    """Return the figures that some row has, of those with the property ``only``."""
+    return {
+        key: of
+        for key, of in content['figures'].items()
+        if any(key in row for row in rows) and (not only or of[only])
+    }
 
 
 def _over(table: Mapping[str, Any]) -> str:

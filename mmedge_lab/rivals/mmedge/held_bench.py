@@ -1,163 +1,149 @@
-"""Sweeps flights over every fixed configuration and the optimiser, and keeps what was flown."""
+"""The optimiser beside every fixed rate, level and reuse, under shares of a processor.
+
+The *clairvoyant* knows every share beforehand, and what each configuration is worth in these very
+flights: in each phase it flies the best of all that keep the limit in 97 % of the windows.
+"""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.bundle_cases import RATES, REUSE
-from mmedge_lab.judging.bundle_under_test import (
-    BundleUnderTest,
-    flight_digest,
-    software_digest,
+from mmedge_lab.judging.bench import (
+    Bench,
+    BenchRequest,
+    Figure,
+    Results,
+    Row,
+    Subject,
+    Sums,
+    total_of,
 )
-from mmedge_lab.judging.flight_bootstrap import flight_seeds
-from mmedge_lab.judging.flight_cases import encoded_with_truth
+from mmedge_lab.judging.bundle_cases import RATES, REUSE
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest, open_bundle
+from mmedge_lab.judging.judged_flight import FlightOpener, bundle_about
+from mmedge_lab.judging.run_bench import JUDGED, judge
 from mmedge_lab.policies.policy_run import optimiser_loop
+from mmedge_lab.policies.settings import STATED
 from mmedge_lab.rivals.mmedge.held_flight import Held, HeldFlight
-from mmedge_lab.rivals.mmedge.held_report import STEPS, Condition, Flights, Sums, key_of
+from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.configuration.configuration_space import LEVELS_FROM_CHEAPEST
 from mmedge_ros.data_types import CAMERA
-from mmedge_ros.replay.recording import Recording
-from mmedge_ros.report.report_files import kept_content, write_files
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.records.device_profile import read_profile
 from mmedge_ros.untrusted_files import shown
 
+OPTIMISER, CLAIRVOYANT = 'the optimiser', 'the clairvoyant choice'
+# Share of the windows in time of a configuration that keeps a limit.
+IN_TIME = 0.97
+COLUMNS = ('overlap', 'streamed', 'windows', 'late')
 _PERCENT, _LEAST_SHARE = 100.0, 5.0
+_SHOWN = 8
+_FIGURES = {
+    'streaming_mean_iou': Figure('streaming IoU', 'overlap', 'streamed'),
+    'ratio': Figure('streaming IoU', 'overlap', 'streamed', relative=True, shown=False),
+    'in_time': Figure('in time, %', 'late', 'windows', 1, offset=100.0, scale=-100.0),
+    'changes': Figure('changes a minute', 'changes', 'flown', 1, scale=60.0),
+    'release': Figure('s to full use after a release, median', 'release', digits=2, quantile=0.5),
+}
+
+
+class Condition(NamedTuple):
+    """Shares of the processor in percent, one flight each."""
+
+    shares: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """The title of its table."""
+        if len(self.shares) == 1:
+            return f'{self.shares[0]:g} % of the processor'
+        return f'steps of {", ".join(f"{share:g}" for share in self.shares)} % of the processor'
 
 
 @dataclass(frozen=True)
-class HeldBench:
-    """What to fly: a bundle with service times, and conditions under a latency limit (s)."""
+class _Opener:
+    """Opens a flight encoded at all levels, to be flown again and again under a limit (s)."""
 
-    bundle: BundleUnderTest
-    conditions: tuple[Condition, ...]
+    opener: FlightOpener
     limit: float
-    folder: Path
 
-    def flights(
-        self,
-        folders: Sequence[Path],
-        on_progress: Callable[[float], None],
-        *,
-        with_ours: bool = True,
-    ) -> Flights:
-        """Fly what is not kept from before.
-
-        :raises EvaluationError: if a flight has no truth or a result cannot be written
-        :raises ReplayError: if a flight cannot be read
-        :raises EncodingError: if the bundle cannot be used
-        """
-        kept = []
-        for number, folder in enumerate(folders):
-
-            def report(share: float, number: int = number) -> None:
-                on_progress((number + share) / len(folders))
-
-            kept.append(self._flight(folder, report, with_ours))
-        names = [held.name for held in self.configurations]
-        return Flights(
-            {n: {s: [k['held'][n][s] for k in kept] for s in self._shares} for n in names},
-            {c.name: [k['ours'][c.name] for k in kept] for c in self.conditions}
-            if with_ours
-            else {},
-            flight_seeds(folders),
-        )
-
-    @property
-    def configurations(self) -> tuple[Held, ...]:
-        """Every rate, level and reuse of the camera."""
-        levels = self.bundle.encoders()[CAMERA].levels or LEVELS_FROM_CHEAPEST[:1]
-        return tuple(
-            Held(rate, level, reuse)
-            for rate in RATES[CAMERA]
-            for level in levels
-            for reuse in REUSE
-        )
-
-    @property
-    def _shares(self) -> tuple[str, ...]:
-        shares = (share for condition in self.conditions for share in condition.shares)
-        return tuple(dict.fromkeys(map(key_of, shares)))
-
-    def _flight(
-        self, folder: Path, on_progress: Callable[[float], None], with_ours: bool
-    ) -> dict[str, Any]:
-        about = f'{self.bundle.digest} {flight_digest(folder)} {self.limit:g}'
-        held_path, ours_path = (self.folder / f'{folder.name}.{n}.json' for n in ('held', 'ours'))
-        held_key = f'{about} {software_digest()}'
-        ours_key = f'{about} {software_digest()} {self.conditions}'
-        held: dict[str, dict[str, Sums]] = _read(held_path, held_key)
-        ours: dict[str, list[Sums]] = _read(ours_path, ours_key)
-        missing = [
-            (one, share)
-            for one in self.configurations
-            for share in self._shares
-            if share not in held.get(one.name, {})
-        ]
-        if not missing and (ours or not with_ours):
-            on_progress(1.0)
-            return {'held': held, 'ours': ours}
-        flight = self._encoded(folder)
-        for number, (one, share) in enumerate(missing):
-            held.setdefault(one.name, {})[share] = flight.held(one, float(share) / _PERCENT)
-            on_progress((number + 1) / len(missing))
-        _write(held_path, held_key, held)
-        if with_ours and not ours:
-            for condition in self.conditions:
-                shares = [share / _PERCENT for share in condition.shares]
-                # A machine is profiled as it is when the flight begins; steps come unannounced.
-                loop = optimiser_loop(self.bundle, self.limit, shares[0])
-                ours[condition.name] = list(flight.adapted(loop, shares))
-            _write(ours_path, ours_key, ours)
-        return {'held': held, 'ours': ours}
-
-    def _encoded(self, folder: Path) -> HeldFlight:
-        encoders = self.bundle.encoders()
-        levels = {m: encoder.levels or LEVELS_FROM_CHEAPEST for m, encoder in encoders.items()}
-        with Recording(folder) as recording:
-            flight = encoded_with_truth(
-                recording, encoders, levels, lambda _: None, with_greys=True
-            )
-        return HeldFlight(flight, self.bundle, self.limit)
+    def __call__(self, subject: Subject, rows: Sequence[Row], on_share: OnShare) -> HeldFlight:
+        opened = self.opener(subject, rows, on_share)
+        return HeldFlight(opened.flight, opened.bundle, self.limit)
 
 
-def _read(path: Path, key: str) -> dict[str, Any]:
-    try:
-        kept = json.loads(kept_content(path) or b'{}')
-        return dict(kept['flown']) if kept['key'] == key else {}
-    except (ValueError, KeyError, TypeError):
-        return {}
+def bench(
+    request: BenchRequest,
+    *,
+    shares: str = '100,64,50',
+    steps: str = '100,50,30,100',
+    limit_ms: float = 50.0,
+    calibration: str = '',
+    one_per_seed: bool = False,
+    profile: str = '',
+) -> Bench:
+    """Fly the optimiser beside every fixed configuration, and the clairvoyant choice.
 
-
-def _write(path: Path, key: str, flown: Any) -> None:
-    text = json.dumps({'key': key, 'flown': flown})
-    write_files(path.parent, {path.name: text.encode()})
-
-
-def conditions_of(shares: str, steps: str) -> tuple[Condition, ...]:
-    """Return the conditions that options name: each share for itself, and the steps.
-
-    :raises EvaluationError: for a share that cannot be
+    :param shares: constant shares of the processor, percent by commas
+    :param steps: shares in turn, a flight long each
+    :param limit_ms: latency limit
+    :param calibration: set on which the best fixed configuration is found, as another row
+    :param one_per_seed: only the first flight of each seed
+    :param profile: file of service times; those of a stated board without it
     """
-    alone = [Condition(key_of(share), (share,)) for share in _percents(shares, '--shares')]
-    return (*alone, Condition(STEPS, _percents(steps, '--steps')))
+    times = read_profile(Path(profile)) if profile else STATED
+    bundle = open_bundle(default_detector(request.detector or 'flight_people'), times)
+    conditions = (
+        *(Condition((share,)) for share in percents('shares', shares)),
+        Condition(percents('steps', steps)),
+    )
+    levels = bundle.encoders()[CAMERA].levels or LEVELS_FROM_CHEAPEST[:1]
+    held = [
+        Held(rate, level, reuse) for rate in RATES[CAMERA] for level in levels for reuse in REUSE
+    ]
+    fixed = tuple(
+        Row(one.name, partial(_held, one, c), group=c.name) for c in conditions for one in held
+    )
+    loops = tuple(
+        Row(OPTIMISER, partial(_adapted, bundle, c, limit_ms / 1e3), group=c.name)
+        for c in conditions
+    )
+    subjects = request.flights()
+    if one_per_seed:
+        subjects = tuple({subject.seed: subject for subject in subjects[::-1]}.values())[::-1]
+    made = Bench(
+        'The optimiser beside every fixed configuration',
+        (*loops, *fixed),
+        _FIGURES,
+        subjects,
+        _Opener(FlightOpener(bundle, levels, with_greys=True), limit_ms / 1e3),
+        references=(OPTIMISER, CLAIRVOYANT),
+        key=f'{bundle.digest} {limit_ms:g}',
+        order='streaming_mean_iou',
+        shown=_SHOWN,
+        about={**bundle_about(bundle, subjects), 'limit': f'{limit_ms:g} ms'},
+    )
+    elsewhere: Mapping[str, str] = {}
+    if calibration:
+        flights = replace(request, inputs=(Path(calibration),)).flights()
+        other = replace(made, rows=fixed, subjects=flights)
+        results = judge(other, request.out / JUDGED / 'fixed', request.jobs).results
+        elsewhere = {c.name: best_held(results, c) for c in conditions}
+    return replace(made, derive=partial(_derived, conditions, elsewhere, Path(calibration).name))
 
 
-def first_of_seeds(folders: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the first flight of each seed."""
-    first: dict[str, Path] = {}
-    for folder, seed in zip(folders, flight_seeds(folders), strict=True):
-        first.setdefault(seed, folder)
-    return tuple(first.values())
+def percents(key: str, text: str) -> tuple[float, ...]:
+    """Read shares of a processor, in percent by commas.
 
-
-def _percents(text: str, option: str) -> tuple[float, ...]:
-    percents = []
+    :raises EvaluationError: for one that cannot be
+    """
+    found = []
     for part in text.split(','):
         try:
             value = float(part.strip().removesuffix('%'))
@@ -165,8 +151,87 @@ def _percents(text: str, option: str) -> tuple[float, ...]:
             value = math.nan
         if not _LEAST_SHARE <= value <= _PERCENT:
             raise EvaluationError(
-                f'{option}: {shown(part)} is no share of the processor; write percent from '
+                f'{key}: {shown(part)} is no share of the processor; write percent from '
                 f'{_LEAST_SHARE:g} to 100, by commas'
             )
-        percents.append(value)
-    return tuple(percents)
+        found.append(value)
+    return tuple(found)
+
+
+def _held(held: Held, condition: Condition, flight: HeldFlight) -> Sums:
+    return in_phases([flight.held(held, share / _PERCENT) for share in condition.shares])
+
+
+def _adapted(
+    bundle: BundleUnderTest, condition: Condition, limit: float, flight: HeldFlight
+) -> Sums:
+    shares = [share / _PERCENT for share in condition.shares]
+    # A machine is profiled as it is when the flight begins; steps come unannounced.
+    phases = flight.adapted(optimiser_loop(bundle, limit, shares[0]), shares)
+    return {
+        **in_phases(phases),
+        'changes': sum(phase['changes'] for phase in phases),
+        'flown': sum(phase['seconds'] for phase in phases),
+        'release': [phase['release'] for phase in phases if 'release' in phase],
+    }
+
+
+def in_phases(phases: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return sums of all phases, and of each by its number."""
+    every = {column: sum(phase[column] for phase in phases) for column in COLUMNS}
+    of_each = {f'{c} {n}': phase[c] for n, phase in enumerate(phases) for c in COLUMNS}
+    return {**every, **of_each}
+
+
+def best_held(results: Results, condition: Condition, phase: int | None = None) -> str:
+    """Return the fixed configuration with the best accuracy of those that keep the limit.
+
+    Of all, where none does.
+
+    :param phase: judged by this phase alone; None for all
+    """
+    end = '' if phase is None else f' {phase}'
+    totals = {}
+    for key, flights in results.items():
+        group, _, name = key.partition(': ')
+        if group == condition.name and name != OPTIMISER:
+            totals[name] = {
+                column: sum(total_of(of, f'{column}{end}') for of in flights) for column in COLUMNS
+            }
+    keeping = [
+        name for name, of in totals.items() if of['late'] <= (1.0 - IN_TIME) * of['windows']
+    ]
+    return max(
+        keeping or totals, key=lambda n: totals[n]['overlap'] / (totals[n]['streamed'] or math.inf)
+    )
+
+
+def _derived(
+    conditions: Sequence[Condition],
+    elsewhere: Mapping[str, str],
+    calibration: str,
+    results: Results,
+) -> dict[Row, Sequence[Sums]]:
+    made: dict[Row, Sequence[Sums]] = {}
+    for condition in conditions:
+        group = condition.name
+        best = [best_held(results, condition, n) for n in range(len(condition.shares))]
+        flights = [
+            {
+                column: sum(
+                    total_of(results[f'{group}: {name}'][number], f'{column} {phase}')
+                    for phase, name in enumerate(best)
+                )
+                for column in COLUMNS
+            }
+            for number in range(len(results[f'{group}: {best[0]}']))
+        ]
+        made[_row(CLAIRVOYANT, group, '; '.join(best))] = flights
+        if group in elsewhere:
+            name = elsewhere[group]
+            made[_row(f'best on {calibration}', group, name)] = results[f'{group}: {name}']
+    return made
+
+
+def _row(name: str, group: str, words: str) -> Row:
+    return Row(name, lambda _: {}, words, group)

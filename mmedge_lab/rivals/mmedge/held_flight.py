@@ -109,10 +109,13 @@ class HeldFlight:
         self._flight, self._bundle, self._limit = flight, bundle, limit
         self._truth = CachedTruth(flight.truth)
         self._motion: dict[tuple[str | int, ...], Sequence[Box] | None] = {}
+        self._known: dict[tuple[Held, float], dict[str, float]] = {}
 
     def held(self, held: Held, share: float) -> dict[str, float]:
         """Return the sums of a fixed configuration at a share of the processor, 0..1."""
-        return self._sums(self._replayed(held.configuration, share))
+        if (held, share) not in self._known:
+            self._known[held, share] = self._sums(self._replayed(held.configuration, share))
+        return self._known[held, share]
 
     def adapted(self, loop: ConfigurationLoop, shares: Sequence[float]) -> list[dict[str, float]]:
         """Return the sums of each phase that the optimiser flies, one after the other.

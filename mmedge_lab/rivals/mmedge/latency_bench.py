@@ -2,21 +2,21 @@
 
 All play the same flight with the same networks, rates and levels. A graph that waits has encoders
 that hold units until their window ends, and a fusion that decides whole windows; the rest is ours.
+The floor is what the latency is at least: the unit that was waited for, encoded and sent at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import numpy as np
-
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Results, Row, Subject, Sums
 from mmedge_lab.rivals.mmedge.graph_usage import GraphUsage, NodeUsage
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray
+from mmedge_lab.worker_processes import OnShare
+from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
 from mmedge_ros.monitoring.machine import machine_description
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
@@ -26,11 +26,23 @@ from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.sessions.live_session import replay_live
 
-OURS, BLOCKING, CACHED, FLOOR = 'ours', 'blocking', 'blocking_cached', 'floor'
+OURS, BLOCKING, CACHED, FLOOR = (
+    'ours',
+    'blocking',
+    'blocking, cached',
+    'floor: one encode, one hop',
+)
 SYSTEMS = (OURS, CACHED, BLOCKING)
 # What a decision waits for after the end of its window, in this order.
-STAGES = ('acquisition', 'transport', 'queue', 'encode', 'transport_features', 'window', 'fusion')
-WANTED = 0.85
+STAGES = {
+    'acquisition': 'sensing',
+    'transport': 'to the encoder',
+    'queue': 'waiting',
+    'encode': 'encoding',
+    'transport_features': 'to fusion',
+    'window': 'closing',
+    'fusion': 'fusion',
+}
 _ENCODERS = {
     BLOCKING: 'mmedge_lab.rivals.blocking_graph.encoder',
     CACHED: 'mmedge_lab.rivals.blocking_graph.encoder_cached',
@@ -40,64 +52,92 @@ _FUSION = 'mmedge_lab.rivals.blocking_graph.fusion'
 _PATIENT = 2.0
 _MS = 1e3
 _WARM_UP_NS = NS_PER_S
-_QUANTILES = {'p50': 0.5, 'p95': 0.95}
+_NODES = ('camera_encoder', 'radar_encoder', 'fusion')
+_PARTS = 'parts of the mean latency after the end of the window, ms'
+_FIGURES = {
+    'mean': Figure('latency mean, ms', 'latency_sum', 'decisions', 1, relative=True),
+    'p50': Figure('p50, ms', 'latency', digits=1, quantile=0.5),
+    'p95': Figure('p95, ms', 'latency', digits=1, quantile=0.95),
+    'age_p50': Figure('age of the picture p50, ms', 'age', digits=1, quantile=0.5),
+    'age_p95': Figure('p95, ms', 'age', digits=1, quantile=0.95),
+    'pictures': Figure('pictures encoded per s', 'camera_hz', digits=0),
+    'scans': Figure('scans encoded per s', 'radar_hz', digits=0),
+    'dropped': Figure('windows dropped, %', 'dropped', 'windows', 1, scale=100.0),
+    'processor': Figure('processor s per s', 'processor', digits=2, relative=True),
+    'memory': Figure('memory, MB', 'memory', digits=0),
+    **{name: Figure(words, name, 'parted', 1) for name, words in STAGES.items()},
+}
+
+
+def bench(request: BenchRequest, *, repeats: int = 3) -> Bench:
+    """Play a flight live by this graph and by graphs that wait for the end of each window.
+
+    :param repeats: times each graph plays each flight
+    """
+    subjects = tuple(
+        Subject(f'{flight.name}, {number}', flight.path, str(number))
+        for number in range(1 if request.quick else repeats)
+        for flight in request.flights()
+    )
+    rows = [
+        Row(system, partial(_shown, system, bool(group)), group=group)
+        for group in ('', _PARTS)
+        for system in SYSTEMS
+    ]
+    machine = machine_description()
+    return Bench(
+        'Decision latency, live',
+        request.chosen(rows, (OURS,)),
+        _FIGURES,
+        subjects,
+        _Player(request.detector),
+        references=(BLOCKING, CACHED),
+        about={
+            'runs': ', '.join(subject.name for subject in subjects),
+            'machine': f'{machine["processor"]}, {machine["cores"]} processors',
+        },
+        derive=_floor,
+    )
 
 
 @dataclass(frozen=True)
-class LatencyPlan:
-    """``detector``: '' is the default one. Each graph plays the flight ``repeats`` times."""
+class _Player:
+    """Plays a flight through each graph, in turn and in another order each time."""
 
-    detector: str = ''
-    repeats: int = 3
+    detector: str
 
-
-class FlownGraph(NamedTuple):
-    """What a graph did: samples of each decision after the first second, and what it used.
-
-    ``after_end`` (D, stages) are the parts of the latency, ``floor`` what it is at least: the
-    unit that was waited for, encoded and sent at once. ``age`` is that of the newest picture,
-    ``age_floor`` that of the unit that was waited for, sensed, encoded and sent at once. All s.
-    """
-
-    latency: FloatArray
-    after_end: FloatArray
-    floor: FloatArray
-    age: FloatArray
-    age_floor: FloatArray
-    encodes_hz: Mapping[str, float]
-    windows: int
-    dropped: int
-    usage: Mapping[str, NodeUsage]
-    problems: tuple[str, ...] = ()
+    def __call__(
+        self, subject: Subject, rows: Sequence[Row], on_share: OnShare
+    ) -> dict[str, Sums]:
+        systems = list(dict.fromkeys(row.name for row in rows))
+        turned = int(subject.seed) % len(systems)
+        flown = {}
+        for place, system in enumerate((*systems[turned:], *systems[:turned])):
+            on_share(place / len(systems))
+            flown[system] = fly(subject.path or Path(), self.detector, system)
+        return flown
 
 
-def run_latency_bench(
-    flight: Path, plan: LatencyPlan, on_share: Callable[[float, str], None]
-) -> dict[str, Any]:
-    """Play a flight through each graph, in turn and in another order each time.
-
-    :param on_share: called with the share that is done, and what comes next
-    :raises ReplayError: when the recording cannot be used or a graph does not run
-    """
-    flown: dict[str, list[FlownGraph]] = {system: [] for system in SYSTEMS}
-    software: Mapping[str, Any] = {}
-    for number in range(plan.repeats):
-        turned = number % len(SYSTEMS)
-        for place, system in enumerate((*SYSTEMS[turned:], *SYSTEMS[:turned])):
-            done = (number * len(SYSTEMS) + place) / (plan.repeats * len(SYSTEMS))
-            on_share(done, f'{system}, {number + 1} of {plan.repeats}')
-            record, graph = fly(flight, plan.detector, system)
-            software = record.software
-            flown[system].append(graph)
-    return {
-        'flight': flight.name,
-        'machine': machine_description(),
-        'software': dict(software),
-        **latency_report(flown),
-    }
+def _shown(system: str, parts: bool, flown: Mapping[str, Sums]) -> Sums:
+    """Return the parts of the mean latency, or all else."""
+    own = {*STAGES, 'parted'}
+    return {name: value for name, value in flown[system].items() if (name in own) == parts}
 
 
-def fly(flight: Path, detector: str, system: str) -> tuple[RunRecord, FlownGraph]:
+def _floor(results: Results) -> Mapping[Row, Sequence[Sums]]:
+    floors = [
+        {
+            'latency': of['floor'],
+            'latency_sum': sum(of['floor']),  # type: ignore[arg-type]
+            'decisions': of['decisions'],
+            'age': of['age_floor'],
+        }
+        for of in results[OURS]
+    ]
+    return {Row(FLOOR, lambda _: {}): floors}
+
+
+def fly(flight: Path, detector: str, system: str) -> Sums:
     """Play a flight through the graph of a system.
 
     :raises ReplayError: when the recording cannot be used or the graph does not run
@@ -114,7 +154,7 @@ def fly(flight: Path, detector: str, system: str) -> tuple[RunRecord, FlownGraph
     options = GraphOptions(bag=str(flight), detector=detector)
     record = replay_live(options, beside=beside, change=partial(changed, system))
     usage, live = watched[0]
-    return record, flown_graph(record, live.figures, usage.by_node)
+    return graph_sums(record, live.figures, usage.by_node)
 
 
 def changed(system: str, node: NodeDescription) -> NodeDescription:
@@ -130,12 +170,15 @@ def changed(system: str, node: NodeDescription) -> NodeDescription:
     return node
 
 
-def flown_graph(
+def graph_sums(
     record: RunRecord,
     figures: Mapping[str, Mapping[str, str]],
     usage: Mapping[str, NodeUsage],
-) -> FlownGraph:
-    """Take from a record what counts, without its first second.
+) -> Sums:
+    """Take from a record what counts, without its first second; times in ms.
+
+    ``floor`` is what each latency is at least, ``age_floor`` the age of the unit that was waited
+    for, sensed, encoded and sent at once. Memory and processor are those of encoders and fusion.
 
     :param figures: of nodes, by their names
     :raises ReplayError: when nothing was decided
@@ -146,31 +189,38 @@ def flown_graph(
     if not decisions:
         raise ReplayError(f'nothing was decided of {record.bag}; this machine is too busy')
     windows = record.windows - round(_WARM_UP_NS / (record.stride * NS_PER_S))
-    return FlownGraph(
-        np.array([d.latency for d in decisions]),
-        np.array([_after_end(d) for d in decisions]),
-        np.array([_floors(d)[0] for d in decisions]),
-        np.array([d.ages[CAMERA] for d in decisions if CAMERA in d.ages]),
-        np.array([_floors(d)[1] for d in decisions]),
-        {
-            modality: _encodes_hz(figures.get(f'{modality}_encoder', {}), units.received, record)
+    parts = [_after_end(d) for d in decisions]
+    used = [usage[node] for node in _NODES if node in usage]
+    return {
+        'latency': [_MS * d.latency for d in decisions],
+        'latency_sum': _MS * sum(d.latency for d in decisions),
+        'decisions': len(decisions),
+        'parted': len(decisions),
+        **{stage: sum(part[stage] for part in parts) for stage in STAGES},
+        'floor': [_MS * _floors(d)[0] for d in decisions],
+        'age': [_MS * d.ages[CAMERA] for d in decisions if CAMERA in d.ages],
+        'age_floor': [_MS * _floors(d)[1] for d in decisions],
+        **{
+            f'{modality}_hz': _encodes_hz(
+                figures.get(f'{modality}_encoder', {}), units.received, record
+            )
             for modality, units in record.units.items()
         },
-        windows,
-        max(windows - len(settled), 0),
-        usage,
-        tuple(record.problems),
-    )
+        'windows': windows,
+        'dropped': max(windows - len(settled), 0),
+        'processor': sum(node.cpu_share for node in used),
+        'memory': sum(node.memory_mb for node in used),
+    }
 
 
-def _after_end(decision: Decision) -> list[float]:
-    """Return how long each stage lasted after the end of the window, s; the sum is the latency."""
+def _after_end(decision: Decision) -> dict[str, float]:
+    """Return how long each stage lasted after the end of the window, ms: parts of the latency."""
     lasted = dict.fromkeys(STAGES, 0.0)
     for stage in decision.trail:
         begin_ns = max(stage.begin_ns, decision.window_end_ns)
         name = stage.stage if stage.stage in lasted else 'encode'
-        lasted[name] += max(stage.end_ns - begin_ns, 0) / NS_PER_S
-    return list(lasted.values())
+        lasted[name] += _MS * max(stage.end_ns - begin_ns, 0) / NS_PER_S
+    return lasted
 
 
 def _floors(decision: Decision) -> tuple[float, float]:
@@ -187,90 +237,3 @@ def _encodes_hz(figures: Mapping[str, str], received: int, record: RunRecord) ->
     heard = int(figures.get('received', 0))
     each = int(figures.get('encoded', 0)) / heard if heard else 0.0
     return each * received / record.duration if record.duration else 0.0
-
-
-def latency_report(flown: Mapping[str, Sequence[FlownGraph]]) -> dict[str, Any]:
-    """Return the figures of each system, all of its runs together, and how far ours is below."""
-    rows = {system: _row(graphs) for system, graphs in flown.items()}
-    floors = [graph.floor for graph in flown[OURS]]
-    floor = {
-        'latency_ms': _quantiles(floors),
-        'camera_age_ms': _quantiles([graph.age_floor for graph in flown[OURS]]),
-    }
-    means = {system: [float(g.latency.mean()) for g in graphs] for system, graphs in flown.items()}
-    return {
-        'repeats': len(flown[OURS]),
-        'stages': list(STAGES),
-        'systems': rows,
-        FLOOR: floor,
-        'below': {
-            rival: _below(means[OURS], means[rival], float(np.concatenate(floors).mean()))
-            for rival in (BLOCKING, CACHED)
-        },
-        'wanted_below_blocking': WANTED,
-        'problems': sorted(
-            {
-                f'{system}, {p}'
-                for system, graphs in flown.items()
-                for g in graphs
-                for p in g.problems
-            }
-        ),
-    }
-
-
-def _row(graphs: Sequence[FlownGraph]) -> dict[str, Any]:
-    stages = np.concatenate([graph.after_end for graph in graphs])
-    windows, dropped = (sum(getattr(g, name) for g in graphs) for name in ('windows', 'dropped'))
-    nodes = sorted({name for graph in graphs for name in graph.usage})
-    return {
-        'latency_ms': _quantiles([graph.latency for graph in graphs]),
-        'camera_age_ms': _quantiles([graph.age for graph in graphs]),
-        # Parts of the mean latency, so that they add up to it.
-        'after_end_ms': {
-            stage: round(float(_MS * column.mean()), 3)
-            for stage, column in zip(STAGES, stages.T, strict=True)
-        },
-        'encodes_per_s': {
-            modality: round(float(np.mean([g.encodes_hz[modality] for g in graphs])), 2)
-            for modality in graphs[0].encodes_hz
-        },
-        'windows': windows,
-        'dropped': dropped,
-        'dropped_share': round(dropped / windows, 4) if windows else None,
-        'memory_mb': {
-            name: round(max(g.usage[name].memory_mb for g in graphs if name in g.usage), 1)
-            for name in nodes
-        },
-        'cpu_s_per_s': {
-            name: round(
-                float(np.mean([g.usage[name].cpu_share for g in graphs if name in g.usage])), 4
-            )
-            for name in nodes
-        },
-        'runs': [
-            {'latency_ms': _quantiles([graph.latency]), 'dropped': graph.dropped}
-            for graph in graphs
-        ],
-    }
-
-
-def _quantiles(parts: Sequence[FloatArray]) -> dict[str, float | None]:
-    values = _MS * np.concatenate(parts)
-    if not len(values):
-        return dict.fromkeys(('mean', *_QUANTILES))
-    named = {name: float(np.quantile(values, q)) for name, q in _QUANTILES.items()}
-    return {
-        name: round(value, 3) for name, value in {'mean': float(values.mean()), **named}.items()
-    }
-
-
-def _below(ours: Sequence[float], theirs: Sequence[float], floor: float) -> dict[str, float]:
-    """Return by which share of a rival's mean ours is below, with the least and most of runs."""
-    runs = [1.0 - mine / other for mine, other in zip(ours, theirs, strict=True)]
-    return {
-        'value': round(1.0 - float(np.mean(ours)) / float(np.mean(theirs)), 4),
-        'least': round(min(runs), 4),
-        'most': round(max(runs), 4),
-        'floor_allows': round(1.0 - floor / float(np.mean(theirs)), 4),
-    }

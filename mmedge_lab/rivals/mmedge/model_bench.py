@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 import cv2
 import numpy as np
 
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bench import (
+    Bench,
+    BenchRequest,
+    Figure,
+    Row,
+    Subject,
+    Sums,
+    UnmeasuredError,
+)
 from mmedge_ros.questions.model_client import ModelError, ask_endpoint
 from mmedge_ros.questions.model_prompt import Facts, Picture, messages_for
 from mmedge_ros.questions.model_server import ModelFiles, ModelServer
@@ -29,66 +37,77 @@ _FACTS = Facts(
     ),
 )
 _SIDE = 128
+_MOST_THREADS = 256
+_FIGURES = {
+    'files': Figure('files MB', 'files', digits=1),
+    'load': Figure('load ms', 'load', digits=0, quantile=0.5),
+    'first_token': Figure('first token ms', 'first_token', digits=0, quantile=0.5),
+    'tokens': Figure('tokens/s', 'tokens', digits=1, quantile=0.5),
+    'memory': Figure('memory MB', 'memory', digits=0, quantile=0.5),
+}
 
 
-@dataclass(frozen=True)
-class ModelBench:
-    """What is measured: every model with every projector and number of threads.
+def bench(
+    request: BenchRequest,
+    *,
+    mmproj: str = '',
+    threads: str = '1',
+    rounds: int = 3,
+    tokens: int = 64,
+) -> Bench:
+    """Measure what language models of your own take, each with every projector and threads.
 
-    ``rounds`` of load, one answer of up to ``tokens``, and release.
+    :param mmproj: projectors by commas, with which a model sees
+    :param threads: numbers of threads by commas
+    :param rounds: loads of each, with one answer
+    :param tokens: longest answer
     """
-
-    models: Sequence[Path]
-    projectors: Sequence[Path] = ()
-    threads: Sequence[int] = (1,)
-    rounds: int = 3
-    tokens: int = 64
-
-
-def run_model_bench(
-    bench: ModelBench,
-    on_share: Callable[[float, str], None],
-    server_of: Callable[[ModelFiles, int], ModelServer] = ModelServer,
-) -> dict[str, Any]:
-    """Measure all of it; what fails is a problem, and the others are measured.
-
-    :param on_share: called with the share that is done, and what is measured next
-    :raises ModelError: if nothing can be measured
-    """
-    rows: list[dict[str, Any]] = []
-    problems: list[str] = []
-    ways = list(product(bench.models, bench.projectors or (None,), bench.threads))
-    for number, (model, projector, threads) in enumerate(ways):
-        files = ModelFiles(model, projector)
-        on_share(number / len(ways), f'{model.name} with {threads} threads')
-        try:
-            runs = [
-                _measure(server_of(files, threads), bench.tokens, projector is not None)
-                for _ in range(bench.rounds)
-            ]
-        except ModelError as err:
-            problems.append(str(err))
-            continue
-        rows.append(
-            {
-                'model': model.name,
-                'projector': projector.name if projector is not None else None,
-                'threads': threads,
-                'file_mb': round(sum(p.stat().st_size for p in (model, projector) if p) / 1e6, 1),
-                **{key: round(median(run[key] for run in runs), 2) for key in runs[0]},
-            }
+    request.input(0, 'a language model, MODEL.gguf,')
+    projectors: list[Path | None] = [Path(name) for name in mmproj.split(',') if name]
+    rows = [
+        Row(
+            f'{model.name}{f" with {eye.name}" if eye else ""}, {number} threads',
+            partial(measure, ModelFiles(model, eye), number, tokens),
         )
-    if not rows:
-        raise ModelError(problems[0])
-    return {'rounds': bench.rounds, 'tokens': bench.tokens, 'rows': rows, 'problems': problems}
+        for model, eye, number in product(request.inputs, projectors or [None], _counts(threads))
+    ]
+    return Bench(
+        'What language models take to load and to answer',
+        request.chosen(rows),
+        _FIGURES,
+        request.repetitions(rounds),
+        about={'longest answer': f'{tokens} tokens'},
+    )
 
 
-def _measure(server: ModelServer, tokens: int, sees: bool) -> dict[str, float]:
+def _counts(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(',')]
+    if not all(part.isdecimal() and 1 <= int(part) <= _MOST_THREADS for part in parts):
+        raise EvaluationError(
+            f'threads={text!r}: numbers from 1 to {_MOST_THREADS} by commas, such as 1,2'
+        )
+    return [int(part) for part in parts]
+
+
+def measure(
+    files: ModelFiles,
+    threads: int,
+    tokens: int,
+    _: Subject,
+    server_of: Callable[[ModelFiles, int], ModelServer] = ModelServer,
+) -> Sums:
     """Load, ask with a picture if the model sees, and release.
 
-    :raises ModelError: if one of them fails
+    :raises UnmeasuredError: if one of them fails
     """
-    pictures = [Picture('the whole scene', _noise())] if sees else []
+    try:
+        return _measured(server_of(files, threads), tokens, files)
+    except ModelError as err:
+        raise UnmeasuredError(str(err)) from err
+
+
+def _measured(server: ModelServer, tokens: int, files: ModelFiles) -> Sums:
+    pictures = [Picture('the whole scene', _noise())] if files.projector else []
     messages = messages_for(_QUESTION, _FACTS, pictures)
     with server:
         begun = time.monotonic()
@@ -100,10 +119,11 @@ def _measure(server: ModelServer, tokens: int, sees: bool) -> dict[str, float]:
         memory = server.memory()
     decoding = max(said.seconds - said.first_token, 1e-9)
     return {
-        'load_ms': 1e3 * (loaded - begun),
-        'first_token_ms': 1e3 * said.first_token,
-        'tokens_per_s': max(said.tokens - 1, 0) / decoding,
-        'memory_mb': memory / 1e6,
+        'files': sum(p.stat().st_size for p in (files.model, files.projector) if p) / 1e6,
+        'load': [1e3 * (loaded - begun)],
+        'first_token': [1e3 * said.first_token],
+        'tokens': [max(said.tokens - 1, 0) / decoding],
+        'memory': [memory / 1e6],
     }
 
 

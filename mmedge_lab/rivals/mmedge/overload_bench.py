@@ -7,19 +7,21 @@ is its rival. Beside foreign busy processes nothing is limited.
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
 from mmedge_ros.cpu_limit.limiter import CpuLimiter
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.records.run_record import RunRecord
@@ -30,7 +32,7 @@ from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.sessions.live_session import replay_live
 
-OVERLOADED, FIXED, BUSY = 'overloaded', 'fixed rate', 'busy machine'
+WAYS = OVERLOADED, FIXED, BUSY = 'overloaded', 'fixed rate', 'busy machine'
 # Beyond the deadline a decision is still on time, and how old its newest camera unit may be (s).
 _GRACE, _FRESH = 0.010, 0.3
 # Of what the encoder can do the fixed rate takes so much.
@@ -39,6 +41,14 @@ _FIRST_SHARE, _LEAST_SHARE, _MOST_SHARE = 10.0, 1.0, 100.0
 # The second look corrects the first, which may have limited nothing.
 _LOOKS = 2
 _ENCODER = 'camera_encoder'
+_FIGURES = {
+    'on_time': Figure('on time, %', 'on_time', 'windows', 1, scale=100.0),
+    'fresh': Figure('of these fresh, %', 'fresh', 'on_time', 1, scale=100.0),
+    'p95': Figure('p95, ms', 'latency', digits=1, quantile=0.95),
+    'ratio': Figure('pictures per encoded', 'received_hz', 'encoded_hz', 2),
+    'dropped': Figure('dropped', 'dropped', digits=0),
+    'streaming_mean_iou': Figure('streaming IoU', 'overlap', 'streamed'),
+}
 
 
 @dataclass(frozen=True)
@@ -47,54 +57,64 @@ class OverloadPlan:
 
     detector: str = ''
     factor: float = 3.0
-    rounds: int = 1
     busy: int = 4
 
 
-def run_overload_bench(
-    flights: Sequence[Path], plan: OverloadPlan, on_share: Callable[[float, str], None]
-) -> dict[str, Any]:
-    """Play every flight overloaded, at a rate that fits and on a busy machine, in each round.
+def bench(request: BenchRequest, *, factor: float = 3.0, rounds: int = 1, busy: int = 4) -> Bench:
+    """Play flights live with more pictures than can be encoded, and on a busy machine.
 
-    :param on_share: called with the share that is done, and what comes next
+    :param factor: pictures for each that can be encoded
+    :param rounds: times each flight is played each way
+    :param busy: foreign busy processes of the last way
+    """
+    flights = request.flights()
+    plan = OverloadPlan(request.detector, factor, busy)
+    first = flights[0].path or Path()
+    return Bench(
+        'More pictures than can be encoded, and a busy machine, live',
+        request.chosen([Row(name, partial(play, plan, first, name)) for name in WAYS]),
+        _FIGURES,
+        tuple(
+            Subject(f'{flight.name}, {number}', flight.path, flight.seed)
+            for number in range(1 if request.quick else rounds)
+            for flight in flights
+        ),
+        about={
+            'pictures for each encoded': f'{factor:g}',
+            'busy processes': busy,
+            'on time': f'within {1e3 * _GRACE:g} ms of the deadline',
+            'fresh': f'with a picture younger than {_FRESH:g} s',
+        },
+    )
+
+
+def play(plan: OverloadPlan, first: Path, name: str, subject: Subject) -> Sums:
+    """Play a flight one way.
+
+    :param first: flight on which the throughput of the encoder is measured
     :raises ReplayError: when a recording cannot be used or the graph does not run
     """
-    names = (OVERLOADED, FIXED, BUSY) if plan.busy else (OVERLOADED, FIXED)
-    total = _LOOKS + plan.rounds * len(flights) * len(names)
+    flight = subject.path or Path()
+    if name == BUSY:
+        return _figures(_busy(flight, plan))
+    share, wanted = limit_for(first, plan)
+    return _figures(_overloaded(flight, plan, share, _FITS * wanted if name == FIXED else 0.0))
+
+
+@cache
+def limit_for(flight: Path, plan: OverloadPlan) -> tuple[float, float]:
+    """Return the share of the machine that overloads the encoder, and the pictures it then does.
+
+    :raises ReplayError: if nothing is encoded
+    """
     share = _FIRST_SHARE
-    for look in range(_LOOKS):
-        on_share(look / total, 'the throughput of the encoder')
-        found = _figures(_overloaded(flights[0], plan, share))
-        if not found['encoded']:
-            raise ReplayError(f'nothing was encoded of {flights[0]}; this machine is too busy')
+    for _ in range(_LOOKS):
+        found = _figures(_overloaded(flight, plan, share))
+        if not found['encoded_hz']:
+            raise ReplayError(f'nothing was encoded of {flight}; this machine is too busy')
         wanted = found['received_hz'] / plan.factor
         share = min(max(share * wanted / found['encoded_hz'], _LEAST_SHARE), _MOST_SHARE)
-    runs: list[dict[str, Any]] = []
-    for number in range(plan.rounds):
-        for flight in flights:
-            for name in names:
-                on_share(
-                    (_LOOKS + len(runs)) / total, f'{flight.name}, {name}, round {number + 1}'
-                )
-                if name == BUSY:
-                    record = _busy(flight, plan)
-                else:
-                    record = _overloaded(
-                        flight, plan, share, _FITS * wanted if name == FIXED else 0.0
-                    )
-                runs.append(
-                    {'flight': flight.name, 'run': name, 'round': number + 1, **_figures(record)}
-                )
-    return {
-        'factor': plan.factor,
-        'busy_processes': plan.busy,
-        'share_percent': share,
-        'fixed_hz': _FITS * wanted,
-        'grace_ms': 1e3 * _GRACE,
-        'fresh_s': _FRESH,
-        'rows': [_row(name, [run for run in runs if run['run'] == name]) for name in names],
-        'runs': runs,
-    }
+    return share, wanted
 
 
 def _overloaded(flight: Path, plan: OverloadPlan, share: float, rate: float = 0.0) -> RunRecord:
@@ -164,45 +184,17 @@ def _figures(record: RunRecord) -> dict[str, Any]:
     decisions = record.decisions[record.warmup :]
     if not decisions:
         raise ReplayError(f'nothing was decided of {record.bag}; this machine is too busy')
-    windows = max(record.windows - record.warmup, 1)
     on_time = [d for d in decisions if d.latency <= record.deadline + _GRACE]
-    fresh = [d for d in on_time if d.ages.get(CAMERA, np.inf) < _FRESH]
-    ages = 1e3 * np.array([d.ages[CAMERA] for d in decisions if CAMERA in d.ages])
-    latencies = 1e3 * np.array([d.latency for d in decisions])
     units = record.units[CAMERA]
     accuracy = None if record.truth is None else accuracy_of(record, record.truth)
     return {
-        'windows': windows,
-        'on_time': len(on_time) / windows,
-        'fresh': len(fresh) / max(len(on_time), 1),
-        'latency_p50_ms': float(np.percentile(latencies, 50)),
-        'latency_p95_ms': float(np.percentile(latencies, 95)),
-        'latency_max_ms': float(latencies.max()),
-        'camera_age_p50_ms': float(np.percentile(ages, 50)) if ages.size else None,
-        'camera_age_mean_ms': float(ages.mean()) if ages.size else None,
+        'windows': max(record.windows - record.warmup, 1),
+        'on_time': len(on_time),
+        'fresh': sum(d.ages.get(CAMERA, math.inf) < _FRESH for d in on_time),
+        'latency': [1e3 * d.latency for d in decisions],
         'received_hz': (units.received - units.thinned) / record.duration,
         'encoded_hz': units.encoded / record.duration,
-        'encoded': units.encoded,
         'dropped': units.dropped,
-        'streaming_mean_iou': None if accuracy is None else accuracy.stream.mean_iou,
-        'problems': record.problems,
-    }
-
-
-def _row(name: str, runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the means of a kind of run, the worst p95, and the sums of counts."""
-    windows = sum(run['windows'] for run in runs)
-    on_time = [run['on_time'] * run['windows'] for run in runs]
-    fresh = sum(run['fresh'] * count for run, count in zip(runs, on_time, strict=True))
-    ious = [run['streaming_mean_iou'] for run in runs if run['streaming_mean_iou'] is not None]
-    received, encoded = (sum(run[key] for run in runs) for key in ('received_hz', 'encoded_hz'))
-    return {
-        'run': name,
-        'windows': windows,
-        'on_time': sum(on_time) / windows,
-        'fresh': fresh / max(sum(on_time), 1.0),
-        'latency_p95_ms': max(run['latency_p95_ms'] for run in runs),
-        'pictures_per_encoded': received / encoded if encoded else None,
-        'dropped': sum(run['dropped'] for run in runs),
-        'streaming_mean_iou': float(np.mean(ious)) if ious else None,
+        'overlap': 0.0 if accuracy is None else float(accuracy.stream.overlaps.sum()),
+        'streamed': 0.0 if accuracy is None else float(len(accuracy.stream.ids)),
     }

@@ -11,11 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.capture_file import no_packet, parser_for
 from mmedge_ros.sensing.radar.tlv_packet import MAGIC, RANGE_PROFILE, TlvPacket
@@ -77,9 +80,37 @@ class MutationOutcome:
     spliced: int = 0
     failures: list[str] = field(default_factory=list)
 
-    def described(self) -> dict[str, int]:
-        """Return the counts by name."""
-        return {**vars(self), 'failures': len(self.failures)}
+
+def bench(request: BenchRequest, *, count: int = 100_000, seed: int = 0) -> Bench:
+    """Feed the radar's parser with damaged streams, also those of recordings that are named.
+
+    :param count: mutated streams
+    :param seed: the same seed, the same streams
+    """
+    names = [name for name in vars(MutationOutcome()) if name != 'failures']
+    return Bench(
+        'Damaged streams of a radar',
+        (
+            Row(
+                'parsed',
+                partial(
+                    _parsed, min(count, 2000) if request.quick else count, seed, request.inputs
+                ),
+            ),
+        ),
+        {name: Figure(name.replace('_', ' '), name, digits=0) for name in names},
+        request.repetitions(1),
+        about={'seed': seed},
+    )
+
+
+def _parsed(count: int, seed: int, captures: Sequence[Path], _: Subject) -> Sums:
+    outcome = run_mutations(count, seed, captures)
+    if outcome.failures:
+        raise EvaluationError(
+            f'{len(outcome.failures)} failures: {"; ".join(outcome.failures[:5])}'
+        )
+    return {name: value for name, value in vars(outcome).items() if name != 'failures'}
 
 
 def run_mutations(count: int, seed: int, captures: Sequence[Path] = ()) -> MutationOutcome:

@@ -2,48 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+from mmedge_lab.judging.bench import (
+    Bench,
+    BenchRequest,
+    Figure,
+    Row,
+    Subject,
+    Sums,
+    UnmeasuredError,
+)
 from mmedge_lab.rivals.nanomind import brick_cascade
 from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.encoding.bricks import FUSION, RECOGNISER, brick_name, costs_as_plain
+from mmedge_ros.encoding.bricks import CPU, FUSION, RECOGNISER, brick_name
+from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import is_bundle, load_bundle
+from mmedge_ros.encoding.onnx_session import available_devices
 from mmedge_ros.power.brick_measurement import bricks_of, figures_of_process, measure_bricks
 
 _PATIENCE = 300.0
-# Of the time until the end: measuring bricks takes most of it.
-_MEASURING = 0.7
+_FIGURES = {
+    'load': Figure('load ms', 'load_ms', digits=0),
+    'run': Figure('run ms', 'run_ms', digits=2),
+    'memory': Figure('memory MB', 'memory_mb', digits=0),
+    'left': Figure('left MB', 'left_mb', digits=0),
+    'peak': Figure('peak MB', 'peak_mb', digits=0, relative=True),
+    'between': Figure('between events MB', 'between_mb', digits=0),
+    'processor': Figure('processor ms an event', 'processor_ms', digits=0, relative=True),
+    'wall': Figure('time ms', 'wall_ms', digits=0),
+}
 
 
-def run_brick_bench(
-    model: Path, events: int, on_share: Callable[[float, str], None]
-) -> dict[str, Any]:
-    """Measure every brick, then events that pass through those of one decision.
+def bench(request: BenchRequest, *, events: int = 5, rounds: int = 1) -> Bench:
+    """Measure what networks take to load, run and release, each in a process of its own.
 
-    :param on_share: called with the share that is done, and what is measured next
-    :raises EncodingError: if a brick cannot be measured on the processor, or a process breaks down
+    :param events: that pass through all bricks, of which each runs eight times
+    :param rounds: repetitions of everything
     """
-    costs, problems = [], []
-    for found in measure_bricks(
-        model, on_brick=lambda share, words: on_share(_MEASURING * share, words)
-    ):
-        if isinstance(found, str):
-            problems.append(found)
-        else:
-            costs.append(found)
-    ways = []
-    for number, way in enumerate(brick_cascade.WAYS):
-        share = _MEASURING + (1.0 - _MEASURING) * number / len(brick_cascade.WAYS)
-        on_share(share, f'events with bricks {way}')
-        ways.append(_events(model, way, events))
+    named = request.detector or (str(request.inputs[0]) if request.inputs else '')
+    model = default_detector(named, simulated=True)
+    bricks = [
+        Row(f'{name} on {device}', partial(_cost, model, name, device), group='bricks')
+        for name in bricks_of(model)
+        for device in available_devices()
+        if device == CPU or name not in (FUSION, RECOGNISER)
+    ]
+    ways = [
+        Row(way, partial(_events, model, way, events), group='events through all bricks')
+        for way in brick_cascade.WAYS
+    ]
+    return Bench(
+        'What networks take to load, run and release',
+        request.chosen([*bricks, *ways]),
+        _FIGURES,
+        request.repetitions(rounds),
+        references=(brick_cascade.STAYING,),
+        about={'bundle': model.name, 'events': events},
+    )
+
+
+def _cost(model: Path, name: str, device: str, _: Subject) -> Sums:
+    (found,) = measure_bricks(model, [name], [device])
+    if isinstance(found, str):
+        raise UnmeasuredError(found)
     return {
-        'bundle': model.name,
-        'runs': brick_cascade.RUNS,
-        'bricks': costs_as_plain(costs),
-        'problems': problems,
-        'ways': ways,
+        'load_ms': 1e3 * found.load_time,
+        'run_ms': 1e3 * found.run_time,
+        'memory_mb': found.memory / 1e6,
+        'left_mb': found.left / 1e6,
     }
 
 
@@ -61,7 +89,6 @@ def bricks_of_a_decision(model: Path) -> list[str]:
     return [name for name in there if name in wanted]
 
 
-def _events(model: Path, way: str, events: int) -> dict[str, Any]:
-    bricks = bricks_of_a_decision(model)
-    arguments = [str(model), way, str(events), *bricks]
+def _events(model: Path, way: str, events: int, _: Subject) -> Sums:
+    arguments = [str(model), way, str(events), *bricks_of_a_decision(model)]
     return figures_of_process(brick_cascade.__name__, arguments, _PATIENCE)

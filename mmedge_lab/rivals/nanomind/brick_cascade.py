@@ -10,12 +10,10 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from mmedge_ros.encoding.bricks import BrickState, resident_memory
+from mmedge_ros.encoding.bricks import resident_memory
 from mmedge_ros.encoding.opened_levels import release
 from mmedge_ros.power.brick_measurement import open_brick
 
@@ -27,30 +25,19 @@ _SAMPLE = 0.002
 _PAUSE = 0.1
 
 
-class _Watch:
-    """Notes what bricks do, and samples the memory of the process meanwhile."""
+class _PeakMemory:
+    """Samples the memory of the process, beyond what it had before, until it is left."""
 
     def __init__(self) -> None:
-        self._begun = time.monotonic()
         self._before = resident_memory()
         self._stopping = threading.Event()
-        self.memory: list[tuple[float, float]] = []
-        self.spans: list[tuple[str, str, float, float]] = []
+        self.peak = 0
         self._thread = threading.Thread(target=self._sample, daemon=True)
-
-    def now(self) -> float:
-        return time.monotonic() - self._begun
 
     def grown(self) -> int:
         return max(resident_memory() - self._before, 0)
 
-    @contextmanager
-    def doing(self, brick: str, state: BrickState) -> Iterator[None]:
-        begun = self.now()
-        yield
-        self.spans.append((brick, state.name, round(begun, 4), round(self.now(), 4)))
-
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> _PeakMemory:
         self._thread.start()
         return self
 
@@ -60,53 +47,39 @@ class _Watch:
 
     def _sample(self) -> None:
         while not self._stopping.wait(_SAMPLE):
-            self.memory.append((round(self.now(), 4), round(self.grown() / 1e6, 2)))
+            self.peak = max(self.peak, self.grown())
 
 
-def run_events(model: Path, bricks: Sequence[str], way: str, events: int) -> dict[str, Any]:
-    """Let events pass; times in s, memory in MB beyond what the process had before.
+def run_events(model: Path, bricks: Sequence[str], way: str, events: int) -> dict[str, float]:
+    """Let events pass; times in ms, memory in MB beyond what the process had before.
 
     :raises EncodingError: if a brick cannot be opened, or fails
     """
     for name in bricks:
         open_brick(model, name)()
     release([])
-    with _Watch() as watch:
-        resident = {}
-        if way == STAYING:
-            for name in bricks:
-                with watch.doing(name, BrickState.LOADING):
-                    resident[name] = open_brick(model, name)
-            time.sleep(_PAUSE)
+    with _PeakMemory() as memory:
+        resident = {name: open_brick(model, name) for name in bricks if way == STAYING}
+        time.sleep(_PAUSE)
         walls, begun = [], time.process_time()
         for _ in range(events):
-            start = watch.now()
+            start = time.monotonic()
             for name in bricks:
-                if way == STAYING:
-                    with watch.doing(name, BrickState.RUNNING):
-                        for _ in range(RUNS):
-                            resident[name]()
-                    continue
-                with watch.doing(name, BrickState.LOADING):
-                    run = open_brick(model, name)
-                with watch.doing(name, BrickState.RUNNING):
-                    for _ in range(RUNS):
-                        run()
-                with watch.doing(name, BrickState.RELEASED):
+                run = resident.get(name) or open_brick(model, name)
+                for _ in range(RUNS):
+                    run()
+                if way == CASCADE:
                     del run
                     release([])
-            walls.append(watch.now() - start)
+            walls.append(time.monotonic() - start)
             time.sleep(_PAUSE)
         spent = time.process_time() - begun
+        between = memory.grown()
     return {
-        'way': way,
-        'events': events,
-        'processor_s': spent / events,
-        'wall_s': sorted(walls)[events // 2],
-        'peak_mb': max((mb for _, mb in watch.memory), default=0.0),
-        'between_mb': watch.grown() / 1e6,
-        'memory': watch.memory,
-        'spans': watch.spans,
+        'processor_ms': 1e3 * spent / events,
+        'wall_ms': 1e3 * sorted(walls)[events // 2],
+        'peak_mb': memory.peak / 1e6,
+        'between_mb': between / 1e6,
     }
 
 

@@ -32,7 +32,7 @@ WHOLE, NO_PERCENTAGE, VOLTAGE_ALONE = 'percentage', 'voltage and current', 'volt
 REPORTS = (WHOLE, NO_PERCENTAGE, VOLTAGE_ALONE)
 
 
-class Moment(NamedTuple):
+class ChargeMoment(NamedTuple):
     """An instant of a discharge; ``time`` in s, ``charge`` 0..1 as it is."""
 
     time: float
@@ -49,17 +49,11 @@ class Discharge:
     states: Sequence[PowerState]
 
     @property
-    def modes(self) -> list[PowerMode]:
-        """The states in the order in which they were taken."""
-        modes = [state.mode for state in self.states]
-        return [m for n, m in enumerate(modes) if n == 0 or m is not modes[n - 1]]
-
-    @property
     def reuse(self) -> list[int]:
         return [allowance_of(state).reuse for state in self.states]
 
 
-def discharge(report: str = WHOLE, amp_hours: float = 5.2, seed: int = 1) -> list[Moment]:
+def discharge(report: str = WHOLE, amp_hours: float = 5.2, seed: int = 1) -> list[ChargeMoment]:
     """Return a discharge in hover with climbs, four times a second.
 
     :param report: what the autopilot says of the battery, one of `REPORTS`
@@ -77,13 +71,13 @@ def discharge(report: str = WHOLE, amp_hours: float = 5.2, seed: int = 1) -> lis
             # Autopilots report whole percent.
             charge=round(charge, 2) if report == WHOLE else float('nan'),
         )
-        moments.append(Moment(time, charge, state))
+        moments.append(ChargeMoment(time, charge, state))
         charge -= amperes / _RATE / (3600.0 * amp_hours)
         time += 1.0 / _RATE
     return moments
 
 
-def flown(moments: Sequence[Moment]) -> Discharge:
+def flown(moments: Sequence[ChargeMoment]) -> Discharge:
     """Return what a new policy with all three states makes of a discharge."""
     policy, states = PowerPolicy(STANDING_BY), []
     for moment in moments:
@@ -93,20 +87,11 @@ def flown(moments: Sequence[Moment]) -> Discharge:
     return Discharge(times, charges, states)
 
 
-def changes(found: Discharge) -> dict[str, object]:
-    """Return how often states changed, and the largest step of alpha within PROPORTIONAL."""
-    alphas = np.array([s.alpha for s in found.states if s.mode is PowerMode.PROPORTIONAL])
-    rises = np.diff(np.array(found.reuse)[: len(found.states)])
-    critical = [n for n, s in enumerate(found.states) if s.mode is PowerMode.CRITICAL]
-    before = rises[: critical[0] - 1] if critical else rises
-    return {
-        'states': [mode.name for mode in found.modes],
-        'changes': len(found.modes) - 1,
-        'largest_step_of_alpha': float(-np.diff(alphas).min()) if len(alphas) > 1 else None,
-        'times_reuse_fell_before_critical': int((before < 0).sum()),
-        'charge_at_changes': [
-            round(float(found.charges[n]), 3)
-            for n in range(1, len(found.states))
-            if found.states[n].mode is not found.states[n - 1].mode
-        ],
-    }
+def change_words(found: Discharge) -> str:
+    """Say at which charge states changed, and how often fewer pictures were followed meanwhile."""
+    states = found.states
+    places = [n for n in range(1, len(states)) if states[n].mode is not states[n - 1].mode]
+    words = [f'{states[n].mode.name} at {100.0 * found.charges[n]:.1f} %' for n in places]
+    critical = next((n for n, s in enumerate(states) if s.mode is PowerMode.CRITICAL), None)
+    fell = int((np.diff(found.reuse[:critical]) < 0).sum())
+    return f'{", ".join(words) or "no change"}; reuse fell {fell} times before CRITICAL'

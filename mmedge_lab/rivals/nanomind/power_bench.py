@@ -1,29 +1,37 @@
-"""The flight of a battery: what each rule sees and spends from full to nearly empty.
+"""The flight of a battery: states of power beside other rules, by row and over a discharge.
 
-Rows of the bench say what a state of power sees and encodes in simulated flights; a discharge says
-for how long each state lasts. Energy is a model, not a measurement: processor time of the camera's
-encoder times watts per busy core.
+Rows say what a state of power sees and encodes in simulated flights; a rule is a mixture of rows,
+each for as long as its state lasts in a discharge. Energy is a model, not a measurement: processor
+time of the camera's encoder times watts of a busy core.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
-from mmedge_lab.judging.flight_sums import SummedFlights
-from mmedge_lab.rivals.nanomind.discharge import Discharge
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Results, Row, Sums, total_of
+from mmedge_lab.judging.judged_flight import (
+    FIGURES,
+    FlightOpener,
+    JudgedFlight,
+    bundle_about,
+    bundle_of,
+)
+from mmedge_lab.rivals.nanomind.discharge import REPORTS, Discharge, change_words, discharge, flown
 from mmedge_lab.rivals.nanomind.power_rows import (
     ALPHAS,
     CRITICAL,
     LOW_RATE,
     NOTHING,
+    PowerRow,
     ours,
+    power_rows,
     printed,
+    replay_power_row,
 )
-from mmedge_ros.data_types import FloatArray
 from mmedge_ros.power.power_allowance import allowance_of
 from mmedge_ros.power.power_policy import PowerMode, PowerState
 
@@ -32,31 +40,74 @@ OURS, PRINTED, BELOW = (
     'rates interpolated, as printed',
     'small at 10 Hz below a limit',
 )
-RULES = (OURS, PRINTED, BELOW, NOTHING)
 # Shares of the time of a picture encoded at medium, as `mmedge lab bench reuse` measured them.
 SMALL_SHARE, FOLLOW_SHARE = 0.54, 0.10
-_SECONDS_PER_HOUR = 3600.0
+_DISCHARGE = 'over a discharge'
 
 
-@dataclass(frozen=True)
-class EnergyModel:
-    """``encode`` s of processor time per picture at medium, ``watts`` of a busy core.
+def bench(
+    request: BenchRequest,
+    *,
+    profile: str = '',
+    encode_ms: float = 10.4,
+    watts: float = 3.0,
+    hover_watts: float = 270.0,
+) -> Bench:
+    """Fly a battery from full to nearly empty by several rules.
 
-    ``hover_watts`` are what the rotors draw.
+    :param profile: file of service times; nominal ones without it, every level alike
+    :param encode_ms: processor time of a picture at medium
+    :param watts: of a busy core, for the energy model
+    :param hover_watts: of the rotors, for the flight time that saved energy gives
     """
-
-    encode: float = 0.0104
-    watts: float = 3.0
-    hover_watts: float = 270.0
-
-
-def encoder_share(flights: SummedFlights, row: str, model: EnergyModel) -> float:
-    """Return the encoder's processor time per second of flight in a row."""
-    encoded, followed, seconds = (
-        flights.total(row, column) for column in ('encoded', 'followed', 'seconds')
+    bundle, subjects = bundle_of(request.detector, profile), request.flights()
+    found = flown(discharge())
+    hours = float(found.times[-1]) / 3600.0
+    rows = [
+        Row(r.name, partial(_judged, r, encode_ms), r.words, levels=r.levels) for r in power_rows()
+    ]
+    figures = {
+        # What is left of what doing nothing sees.
+        'streaming_mean_iou': FIGURES['streaming_mean_iou']._replace(relative=True),
+        'recall': FIGURES['recall'],
+        'idf1': FIGURES['idf1'],
+        'encoder': Figure('encoder ms per s', 'encoder_ms', 'seconds', 1, relative=True),
+        'energy': Figure('Wh, model', 'discharge_ms', 'seconds', scale=1e-3 * watts * hours),
+        'gained': Figure(
+            'longer flight, s',
+            'spared_ms',
+            'seconds',
+            1,
+            scale=3.6 * hours * watts / hover_watts,
+        ),
+    }
+    return Bench(
+        'States of power beside other rules',
+        tuple(rows),
+        figures,
+        subjects,
+        FlightOpener(bundle, with_greys=True),
+        references=(NOTHING,),
+        key=f'{bundle.digest} {encode_ms}',
+        strata={'by day': lambda subject: '_day_' in subject.name},
+        about={
+            **bundle_about(bundle, subjects),
+            'energy': f'a model: {encode_ms:g} ms per picture at {watts:g} W',
+        },
+        derive=partial(_over_a_discharge, found),
+        notes=lambda _: [f'{r}: {change_words(flown(discharge(r)))}' for r in REPORTS],
     )
-    each = model.encode * (SMALL_SHARE if row == LOW_RATE else 1.0)
-    return (encoded * each + followed * FOLLOW_SHARE * model.encode) / seconds
+
+
+def _judged(row: PowerRow, encode_ms: float, of: JudgedFlight) -> Sums:
+    sums = of.sums(replay_power_row(of.flight, row, of.pipeline(), of.bundle.profile))
+    return {**sums, 'encoder_ms': encode_ms * encoder_pictures(row.name, sums)}
+
+
+def encoder_pictures(row: str, sums: Sums) -> float:
+    """Return how many pictures encoded at medium took the time that a row's encoder took."""
+    encoded, followed = total_of(sums, 'encoded'), total_of(sums, 'followed')
+    return encoded * (SMALL_SHARE if row == LOW_RATE else 1.0) + followed * FOLLOW_SHARE
 
 
 def row_of(state: PowerState) -> str:
@@ -67,66 +118,47 @@ def row_of(state: PowerState) -> str:
     return of_reuse.get(allowance_of(state).reuse, NOTHING)
 
 
-def courses(found: Discharge, values: Mapping[str, float]) -> dict[str, FloatArray]:
-    """Return what each rule has (K,) over a discharge, of a figure of the rows.
+def mixtures(found: Discharge) -> dict[str, dict[str, float]]:
+    """Return for each rule how much of a discharge each row is flown; shares of 1.
 
     The printed rule is interpolated between its rows; in CRITICAL it does what the policy does.
     """
-    alphas = np.array([state.alpha for state in found.states])
-    modes = np.array([int(state.mode) for state in found.states])
-    known = (*ALPHAS[::-1], 1.0)
-    of_printed = [values[printed(a)] for a in ALPHAS[::-1]] + [values[NOTHING]]
-    interpolated = np.interp(alphas, known, of_printed)
-    saves = modes != PowerMode.UNCONSTRAINED
-    full = np.full(len(modes), values[NOTHING])
-    return {
-        OURS: np.array([values[row_of(state)] for state in found.states]),
-        PRINTED: np.where(modes == PowerMode.CRITICAL, values[CRITICAL], interpolated),
-        BELOW: np.where(saves, values[LOW_RATE], full),
-        NOTHING: full,
-    }
-
-
-def flight_of_a_battery(
-    found: Discharge, flights: SummedFlights, model: EnergyModel
-) -> dict[str, Any]:
-    """Return what each rule sees and spends over a discharge.
-
-    ``gained_s`` is for how much longer the rotors turn on what the encoder does not use.
-    """
-    rows = list(flights.subjects)
-    accuracy = courses(found, _of_rows(rows, lambda r: _streaming(flights, r)))
-    share = courses(found, _of_rows(rows, lambda r: encoder_share(flights, r, model)))
     steps = np.diff(found.times, append=2 * found.times[-1] - found.times[-2])
-    spent = {rule: float(share[rule] @ steps) for rule in RULES}
-    return {
-        rule: {
-            'streaming_mean_iou': float(accuracy[rule] @ steps / steps.sum()),
-            'encoder_s': spent[rule],
-            'energy_wh_model': spent[rule] * model.watts / _SECONDS_PER_HOUR,
-            'gained_s_model': (spent[NOTHING] - spent[rule]) * model.watts / model.hover_watts,
-        }
-        for rule in RULES
-    }
+    shares: dict[str, dict[str, float]] = {rule: {} for rule in (NOTHING, OURS, PRINTED, BELOW)}
+
+    def add(rule: str, row: str, share: float) -> None:
+        shares[rule][row] = shares[rule].get(row, 0.0) + share
+
+    known = [*((a, printed(a)) for a in ALPHAS[::-1]), (1.0, NOTHING)]
+    for state, share in zip(found.states, (steps / steps.sum()).tolist(), strict=True):
+        add(NOTHING, NOTHING, share)
+        add(OURS, row_of(state), share)
+        add(BELOW, NOTHING if state.mode is PowerMode.UNCONSTRAINED else LOW_RATE, share)
+        if state.mode is PowerMode.CRITICAL:
+            add(PRINTED, CRITICAL, share)
+            continue
+        place = np.interp(state.alpha, [alpha for alpha, _ in known], range(len(known)))
+        lower, part = divmod(float(place), 1.0)
+        add(PRINTED, known[int(lower)][1], share * (1.0 - part))
+        add(PRINTED, known[min(int(lower) + 1, len(known) - 1)][1], share * part)
+    return shares
 
 
-def _of_rows(rows: list[str], value: Callable[[str], float]) -> dict[str, float]:
-    return {row: value(row) for row in rows}
-
-
-def _streaming(flights: SummedFlights, row: str) -> float:
-    return flights.estimate(row, 'streaming_mean_iou').value
-
-
-def row_report(flights: SummedFlights, row: str, model: EnergyModel) -> dict[str, Any]:
-    """Return the figures of a row, and their shares of doing nothing."""
-    streaming = _streaming(flights, row)
-    spent = encoder_share(flights, row, model)
-    return {
-        'streaming_mean_iou': flights.estimate(row, 'streaming_mean_iou')._asdict(),
-        'share_of_full': streaming / _streaming(flights, NOTHING),
-        'recall': flights.estimate(row, 'recall')._asdict(),
-        'idf1': flights.estimate(row, 'idf1')._asdict(),
-        'encoder_share': spent / encoder_share(flights, NOTHING, model),
-        'encoder_s_per_minute': 60.0 * spent,
-    }
+def _over_a_discharge(found: Discharge, results: Results) -> Mapping[Row, list[Sums]]:
+    columns = ('stream_overlap', 'streamed', 'encoder_ms', 'seconds')
+    made: dict[Row, list[Sums]] = {}
+    every = [total_of(of, 'encoder_ms') for of in results[NOTHING]]
+    for rule, shares in mixtures(found).items():
+        sums = []
+        for number, spent in enumerate(every):
+            mixed = {
+                column: sum(
+                    share * total_of(results[row][number], column) for row, share in shares.items()
+                )
+                for column in columns
+            }
+            mixed['discharge_ms'] = mixed['encoder_ms']
+            mixed['spared_ms'] = spent - mixed['encoder_ms']
+            sums.append(mixed)
+        made[Row(rule, lambda _: {}, group=_DISCHARGE)] = sums  # type: ignore[assignment]
+    return made

@@ -11,13 +11,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-import numpy as np
-
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
 from mmedge_ros import MmedgeError
 from mmedge_ros.ros.graph.middleware_profile import node_environment
 from mmedge_ros.ros.sessions import picture_ends
@@ -26,35 +26,54 @@ from mmedge_ros.ros.sessions.picture_ends import CAMERA, ENCODER, IMAGE, RING, P
 SIZES = {'VGA': (640, 480), '1080p': (1920, 1080)}
 WAYS = (RING, IMAGE)
 _GRACE = 5.0
+_FIGURES = {
+    'camera': Figure('camera ms', 'camera', digits=2, relative=True),
+    'encoder': Figure('encoder ms', 'encoder', digits=2, relative=True),
+    'both': Figure('both ms', 'both', digits=2, relative=True),
+    'latency_p50': Figure('latency p50, ms', 'latencies', digits=2, quantile=0.5),
+    'latency_p95': Figure('p95, ms', 'latencies', digits=2, quantile=0.95),
+    'lost': Figure('lost a round', 'lost', digits=1),
+}
 
 
 class BenchError(MmedgeError):
     """One of the two ends broke down."""
 
 
-def run_ring_bench(
-    rounds: int, seconds: float, rate: float, on_share: Callable[[float, str], None]
-) -> dict[str, Any]:
-    """Measure both ways at every size, in turn.
+def bench(
+    request: BenchRequest, *, rounds: int = 3, seconds: float = 8.0, rate: float = 30.0
+) -> Bench:
+    """Measure what a raw picture costs from camera to encoder: through the ring, and as Image.
 
-    :param seconds: how long each way is measured in each round
-    :param on_share: called with the share that is done, and what is measured next
+    :param rounds: measurements of each way, in turn
+    :param seconds: length of each
+    :param rate: pictures per second
+    """
+    length = min(seconds, 2.0) if request.quick else seconds
+    rows = [
+        Row(
+            way,
+            partial(_measure, PictureWay(way, *size, rate, f'/ring_bench_{os.getpid()}'), length),
+            group=name,
+        )
+        for name, size in SIZES.items()
+        for way in WAYS
+    ]
+    return Bench(
+        'What a raw picture costs from camera to encoder',
+        request.chosen(rows),
+        _FIGURES,
+        request.repetitions(rounds),
+        references=(IMAGE,),
+        about={'pictures per second': f'{rate:g}', 'seconds of a round': f'{length:g}'},
+    )
+
+
+def _measure(of: PictureWay, seconds: float, _: Subject) -> Sums:
+    """Return processor times (ms) and latencies (ms) of a round.
+
     :raises BenchError: if an end breaks down
     """
-    runs: list[dict[str, Any]] = []
-    for number in range(rounds):
-        for name, (width, height) in SIZES.items():
-            # The other one first in every second round.
-            for way in WAYS if number % 2 == 0 else WAYS[::-1]:
-                done = len(runs) / (rounds * len(SIZES) * len(WAYS))
-                on_share(done, f'{name} as {way}, round {number + 1} of {rounds}')
-                of = PictureWay(way, width, height, rate, f'/ring_bench_{os.getpid()}')
-                runs.append({'size': name, 'way': way, **_measure(of, seconds)})
-    rows = [_row(runs, size, way) for size in SIZES for way in WAYS]
-    return {'rounds': rounds, 'seconds': seconds, 'rate': rate, 'rows': rows, 'runs': runs}
-
-
-def _measure(of: PictureWay, seconds: float) -> dict[str, Any]:
     with ExitStack() as stack:
         camera = stack.enter_context(_end(CAMERA, of))
         encoder = stack.enter_context(_end(ENCODER, of))
@@ -64,14 +83,15 @@ def _measure(of: PictureWay, seconds: float) -> dict[str, Any]:
             _figures(process)  # up to here they warmed up
         time.sleep(seconds)
         sent, received = _figures(camera), _figures(encoder)
-    latencies = received['latencies_ms']
+    ends = {
+        name: 1e3 * of_end['processor_s'] / max(of_end['pictures'], 1)
+        for name, of_end in (('camera', sent), ('encoder', received))
+    }
     return {
-        'sent': sent['pictures'],
-        'received': received['pictures'],
-        'camera_ms': 1e3 * sent['processor_s'] / max(sent['pictures'], 1),
-        'encoder_ms': 1e3 * received['processor_s'] / max(received['pictures'], 1),
-        'latency_p50_ms': float(np.quantile(latencies, 0.5)) if latencies else None,
-        'latency_p95_ms': float(np.quantile(latencies, 0.95)) if latencies else None,
+        **ends,
+        'both': sum(ends.values()),
+        'latencies': received['latencies_ms'],
+        'lost': sent['pictures'] - received['pictures'],
     }
 
 
@@ -109,25 +129,3 @@ def _figures(process: subprocess.Popen[str]) -> dict[str, Any]:
         process.stdin.flush()
     figures: dict[str, Any] = json.loads(_line(process))
     return figures
-
-
-def _row(runs: Sequence[Mapping[str, Any]], size: str, way: str) -> dict[str, Any]:
-    """Return the median over the rounds; least and most of both ends together."""
-    of_it = [run for run in runs if (run['size'], run['way']) == (size, way)]
-    both = [run['camera_ms'] + run['encoder_ms'] for run in of_it]
-
-    def median(name: str) -> float:
-        return float(np.median([run[name] for run in of_it if run[name] is not None]))
-
-    return {
-        'size': size,
-        'way': way,
-        'camera_ms': median('camera_ms'),
-        'encoder_ms': median('encoder_ms'),
-        'both_ms': float(np.median(both)),
-        'both_least_ms': min(both),
-        'both_most_ms': max(both),
-        'latency_p50_ms': median('latency_p50_ms'),
-        'latency_p95_ms': median('latency_p95_ms'),
-        'lost': sum(run['sent'] - run['received'] for run in of_it),
-    }

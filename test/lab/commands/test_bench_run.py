@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from ros_installed import needs_ros
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import write_short_flights
 from typer.testing import CliRunner
@@ -48,6 +49,39 @@ def test_trackers_are_compared_on_a_set(tmp_path: Path) -> None:
     (table,) = json.loads((tmp_path / 'out/trackers.json').read_text())['tables']
     assert [row['name'] for row in table['rows']] == ['SORT', 'mmedge']
     assert len(list((tmp_path / 'out/detections').iterdir())) == 2
+
+
+def test_every_brick_is_measured_and_loading_on_demand_keeps_none(tmp_path: Path) -> None:
+    bundle = write_tiny_bundle(tmp_path / 'tiny')
+    options = ('--set', 'events=2', '--out', tmp_path / 'out')
+    result = run('bench', 'bricks', bundle, *options)
+    assert result.exit_code == 0, result.output
+    bricks, events = json.loads((tmp_path / 'out/bricks.json').read_text())['tables']
+    names = {row['name'].split(' on ')[0] for row in bricks['rows']}
+    assert names == {'camera.small', 'camera.large'}
+    ways = {row['name']: row['values'] for row in events['rows']}
+    assert all(of['processor']['value'] > 0.0 for of in ways.values())
+    between = [ways[way]['between']['value'] for way in ('on demand', 'staying loaded')]
+    assert between[0] <= between[1]
+
+
+@needs_ros
+def test_pictures_are_measured_both_ways_at_both_sizes(tmp_path: Path) -> None:
+    options = ('--set', 'rounds=1', '--set', 'seconds=1', '--out', tmp_path)
+    result = run('bench', 'ring', *options)
+    assert result.exit_code == 0, result.output
+    tables = json.loads((tmp_path / 'ring.json').read_text())['tables']
+    assert [table['title'] for table in tables] == ['VGA', '1080p']
+    for table in tables:
+        assert all(row['values']['latency_p50']['value'] > 0.0 for row in table['rows'])
+        assert 'image' in table['rows'][0]['against']
+
+
+def test_the_parser_of_the_radar_survives_damaged_streams(tmp_path: Path) -> None:
+    result = run('bench', 'radar-stream', '--set', 'count=50', '--out', tmp_path)
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads((tmp_path / 'radar-stream.json').read_text())['tables'][0]['rows']
+    assert row['values']['streams']['value'] == 50.0
 
 
 @pytest.mark.parametrize(

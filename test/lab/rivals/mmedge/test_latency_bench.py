@@ -1,36 +1,30 @@
-"""The latency bench, from records of each graph to its tables and figure."""
+"""The latency bench, from records of each graph to its table."""
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from truth_fixtures import write_short_flights
 
-from mmedge_lab.rivals.comparison.measured_results import LatencyResult
-from mmedge_lab.rivals.comparison.result_files import read_results
+from mmedge_lab.judging.bench import BenchRequest
+from mmedge_lab.judging.bench_table import bench_table
+from mmedge_lab.judging.run_bench import judge
 from mmedge_lab.rivals.mmedge import latency_bench
 from mmedge_lab.rivals.mmedge.graph_usage import GraphUsage, NodeUsage
 from mmedge_lab.rivals.mmedge.latency_bench import (
     BLOCKING,
     CACHED,
+    FLOOR,
     OURS,
+    STAGES,
     SYSTEMS,
-    LatencyPlan,
+    bench,
     changed,
-    flown_graph,
-    latency_report,
-    run_latency_bench,
-)
-from mmedge_lab.rivals.mmedge.latency_table import (
-    below_words,
-    draw_latency,
-    latency_markdown,
-    stage_rows,
-    table_rows,
+    graph_sums,
 )
 from mmedge_ros.data_types import CAMERA, RADAR, Decision, StageTiming
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
@@ -75,72 +69,50 @@ FIGURES = {
 USAGE = {name: NodeUsage(0.25, 100.0) for name in ('camera_encoder', 'radar_encoder', 'fusion')}
 
 
-@pytest.fixture
-def report(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """The report of records, not of graphs."""
-    played: list[str] = []
-
-    def replay(options: GraphOptions, *, beside: Beside, change: Change) -> RunRecord:
-        module = change(NodeDescription('camera_encoder', 'unit_encoder')).module
-        system = {'encoder': BLOCKING, 'encoder_cached': CACHED}.get(module.split('.')[-1], OURS)
-        played.append(system)
-        live = LiveRecord()
-        live.figures.update(FIGURES)
-
-        with beside(SimpleNamespace(pids={}), live):  # type: ignore[arg-type]
-            pass
-        return record_of(system)
-
-    monkeypatch.setattr(latency_bench, 'replay_live', replay)
-    made = run_latency_bench(Path('a flight'), LatencyPlan(repeats=2), lambda *_: None)
-    assert sorted(played) == sorted(2 * SYSTEMS)
-    assert played[0] != played[3]
-    return made
-
-
 def test_latency_is_parted_into_what_lay_after_the_end_of_the_window() -> None:
-    graph = flown_graph(record_of(OURS), FIGURES, USAGE)
-    assert len(graph.latency) == 10
-    assert np.allclose(graph.latency, 0.010)
+    sums = graph_sums(record_of(OURS), FIGURES, USAGE)
+    assert sums['latency'] == pytest.approx([10.0] * 10)
     # Encoding began before the end: only what was left of it counts.
-    assert np.allclose(graph.after_end[0], [0.0, 0.0, 0.0, 0.005, 0.001, 0.001, 0.003])
-    assert np.allclose(graph.after_end.sum(axis=1), graph.latency)
+    parts = [sums[stage] for stage in STAGES]
+    assert parts == pytest.approx([0.0, 0.0, 0.0, 50.0, 10.0, 10.0, 30.0])
+    assert sum(parts) == pytest.approx(sums['latency_sum'])  # type: ignore[arg-type]
 
 
 def test_the_floor_is_one_encode_and_one_hop_after_the_arrival_and_never_above_the_latency() -> (
     None
 ):
-    ours = flown_graph(record_of(OURS), FIGURES, USAGE)
+    ours = graph_sums(record_of(OURS), FIGURES, USAGE)
     # Received 10 ms before the end, 15 ms of encoding and 1 ms to fusion.
-    assert np.allclose(ours.floor, 0.006)
-    assert np.allclose(ours.age_floor, 0.036)
+    assert np.allclose(ours['floor'], 6.0)
+    assert np.allclose(ours['age_floor'], 36.0)
     for system in SYSTEMS:
-        graph = flown_graph(record_of(system), FIGURES, USAGE)
-        assert (graph.floor <= graph.latency + 1e-12).all()
-        assert (graph.age_floor <= graph.age + 1e-12).all()
+        of = graph_sums(record_of(system), FIGURES, USAGE)
+        assert (np.array(of['floor']) <= np.array(of['latency']) + 1e-9).all()
+        assert (np.array(of['age_floor']) <= np.array(of['age']) + 1e-9).all()
 
 
 def test_what_is_ready_long_before_the_end_has_a_floor_of_zero() -> None:
     record = record_of(OURS)
     record.decisions = [decision(100 * n, -10, 3) for n in range(1, 21)]
-    assert (flown_graph(record, FIGURES, USAGE).floor == 0.0).all()
+    assert not np.any(graph_sums(record, FIGURES, USAGE)['floor'])
 
 
 def test_encodes_are_those_that_the_encoder_counted() -> None:
-    graph = flown_graph(record_of(BLOCKING), FIGURES, USAGE)
+    sums = graph_sums(record_of(BLOCKING), FIGURES, USAGE)
     # Five for each picture, of which there were thirty per second.
-    assert graph.encodes_hz == {CAMERA: 150.0, RADAR: 20.0}
-    assert flown_graph(record_of(OURS), {}, {}).encodes_hz == {CAMERA: 0.0, RADAR: 0.0}
+    assert (sums['camera_hz'], sums['radar_hz']) == (150.0, 20.0)
+    assert (sums['processor'], sums['memory']) == (0.75, 300.0)
+    assert graph_sums(record_of(OURS), {}, {})['camera_hz'] == 0.0
 
 
 def test_windows_without_a_decision_are_dropped() -> None:
-    graph = flown_graph(record_of(OURS), FIGURES, USAGE)
-    assert (graph.windows, graph.dropped) == (20, 10)
+    sums = graph_sums(record_of(OURS), FIGURES, USAGE)
+    assert (sums['windows'], sums['dropped']) == (20, 10)
 
 
 def test_a_graph_that_decides_nothing_is_said_to_be_too_busy() -> None:
     with pytest.raises(ReplayError, match='too busy'):
-        flown_graph(record_of(OURS, 10), FIGURES, USAGE)
+        graph_sums(record_of(OURS, 10), FIGURES, USAGE)
 
 
 def test_a_rival_is_the_same_graph_with_other_encoders_and_fusion() -> None:
@@ -158,53 +130,30 @@ def test_a_rival_is_the_same_graph_with_other_encoders_and_fusion() -> None:
         assert changed(system, player) is player
 
 
-def test_ours_is_put_beside_each_rival_and_what_the_floor_allows(
-    report: dict[str, dict[str, dict[str, float]]],
+def test_graphs_take_turns_and_the_floor_is_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    below = report['below']
-    # 10 ms against 257 and 52, and a floor of 6.
-    assert below[BLOCKING]['value'] == pytest.approx(1 - 10 / 257, abs=1e-4)
-    assert below[CACHED]['value'] == pytest.approx(1 - 10 / 52, abs=1e-4)
-    assert below[CACHED]['floor_allows'] == pytest.approx(1 - 6 / 52, abs=1e-4)
-    assert 'below blocking is met' in below_words(report)
+    played: list[str] = []
 
+    def replay(options: GraphOptions, *, beside: Beside, change: Change) -> RunRecord:
+        module = change(NodeDescription('camera_encoder', 'unit_encoder')).module
+        system = {'encoder': BLOCKING, 'encoder_cached': CACHED}.get(module.split('.')[-1], OURS)
+        played.append(system)
+        with beside(SimpleNamespace(pids={}), LiveRecord()):  # type: ignore[arg-type]
+            pass
+        return record_of(system)
 
-def test_a_goal_that_is_not_reached_is_called_missed() -> None:
-    slow = [flown_graph(record_of(BLOCKING), FIGURES, USAGE)]
-    words = below_words(latency_report(dict.fromkeys(SYSTEMS, slow)))
-    assert 'below blocking is missed' in words
-
-
-def test_what_was_wrong_is_said_of_the_graph_that_it_befell() -> None:
-    record = record_of(CACHED)
-    record.problems = ['camera: nothing usable']
-    flown = {system: [flown_graph(record_of(system), FIGURES, USAGE)] for system in SYSTEMS}
-    flown[CACHED] = [flown_graph(record, FIGURES, USAGE)]
-    made = latency_report(flown)
-    assert made['problems'] == ['blocking_cached, camera: nothing usable']
-
-
-def test_tables_and_figure_show_the_floor_and_each_graph(report: dict[str, object]) -> None:
-    floor, ours, cached, blocking = table_rows(report)
-    assert floor[:2] == ['floor: one encode, one hop', '6.0']
-    assert [row[0] for row in (ours, cached, blocking)] == ['ours', 'blocking, cached', 'blocking']
-    assert [row[1] for row in (ours, cached, blocking)] == ['10.0', '52.0', '257.0']
-    assert [row[-1] for row in stage_rows(report)] == ['10.0', '52.0', '257.0']
-    assert '| blocking | 257.0 |' in latency_markdown(report, 'mmedge lab bench latency')
-    assert draw_latency(report).png.startswith(b'\x89PNG')
-    assert json.loads(json.dumps(report, allow_nan=False)) == report
-
-
-def test_the_comparison_of_policies_takes_the_report(
-    report: dict[str, object], tmp_path: Path
-) -> None:
-    file = tmp_path / 'latency.json'
-    file.write_text(json.dumps(report | {'command': 'mmedge lab bench latency F'}))
-    result = read_results([file])['latency']
-    assert isinstance(result, LatencyResult)
-    assert (result.p50, result.floor, result.blocking, result.cached) == (10.0, 6.0, 257.0, 52.0)
-    assert result.below_cached == (0.8077, 0.8077, 0.8077)
-    assert result.dropped == 0.5
+    monkeypatch.setattr(latency_bench, 'replay_live', replay)
+    write_short_flights(tmp_path, 1, 1.0)
+    made = bench(BenchRequest((tmp_path,)), repeats=2)
+    content = bench_table('latency', made, judge(made, tmp_path / 'kept'))
+    assert played == [*SYSTEMS, *SYSTEMS[1:], SYSTEMS[0]]
+    whole, parts = content['tables']
+    means = {row['name']: row['values']['mean']['value'] for row in whole['rows']}
+    assert means == pytest.approx({OURS: 10.0, CACHED: 52.0, BLOCKING: 257.0, FLOOR: 6.0})
+    assert sum(of['value'] for of in parts['rows'][0]['values'].values()) == pytest.approx(10.0)
+    ratio = whole['rows'][0]['against'][BLOCKING]['mean']['value']
+    assert ratio == pytest.approx(10.0 / 257.0, abs=1e-4)
 
 
 def test_usage_is_what_a_process_took_between_the_first_look_and_the_last() -> None:

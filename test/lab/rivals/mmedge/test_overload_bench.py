@@ -11,8 +11,9 @@ import psutil
 import pytest
 import yaml
 
+from mmedge_lab.judging.bench import Subject, Sums
 from mmedge_lab.rivals.mmedge import overload_bench
-from mmedge_lab.rivals.mmedge.overload_bench import OverloadPlan, run_overload_bench
+from mmedge_lab.rivals.mmedge.overload_bench import WAYS, OverloadPlan, limit_for, play
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
 from mmedge_ros.records.run_record import RunRecord, UnitCounts
 from mmedge_ros.replay import ReplayError
@@ -69,20 +70,26 @@ def encoder() -> Iterator[int]:
     process.communicate()
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_known_of_the_machine() -> None:
+    limit_for.cache_clear()
+
+
+def play_all(plan: OverloadPlan) -> dict[str, Sums]:
+    return {name: play(plan, FLIGHT, name, Subject('a flight', FLIGHT)) for name in WAYS}
+
+
 def test_each_way_is_played_and_judged(encoder: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = Graph(encoder)
+    graph, plan = Graph(encoder), OverloadPlan(busy=2)
     monkeypatch.setattr(overload_bench, 'replay_live', graph.replay)
-    report = run_overload_bench([FLIGHT], OverloadPlan(busy=2), lambda _share, _next: None)
-    assert [row['run'] for row in report['rows']] == ['overloaded', 'fixed rate', 'busy machine']
+    for sums in play_all(plan).values():
+        assert (sums['windows'], sums['on_time'], sums['fresh']) == (10, 8, 7)
+        assert (sums['received_hz'], sums['encoded_hz']) == (30.0, 20.0)
     # Of 10 pictures that can be encoded per second, 8 are sure to fit.
     assert graph.rates == pytest.approx([0.0, 0.0, 0.0, 8.0, 0.0])
     assert graph.busy == [0, 0, 0, 0, 2]
     # 20 pictures per second are twice too many: half of 10 % of the machine, and again half of it.
-    assert report['share_percent'] == pytest.approx(2.5)
-    for row in report['rows']:
-        assert row['on_time'] == pytest.approx(0.8)
-        assert row['fresh'] == pytest.approx(7 / 8)
-        assert row['pictures_per_encoded'] == pytest.approx(1.5)
+    assert limit_for(FLIGHT, plan) == pytest.approx((2.5, 10.0))
 
 
 def test_an_encoder_that_encodes_nothing_is_named(
@@ -90,10 +97,10 @@ def test_an_encoder_that_encodes_nothing_is_named(
 ) -> None:
     monkeypatch.setattr(overload_bench, 'replay_live', Graph(encoder, encoded=0).replay)
     with pytest.raises(ReplayError, match='nothing was encoded of a flight'):
-        run_overload_bench([FLIGHT], OverloadPlan(busy=0), lambda _share, _next: None)
+        play_all(OverloadPlan())
 
 
 def test_a_flight_without_a_camera_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overload_bench, 'replay_live', Graph().replay)
     with pytest.raises(ReplayError, match='a flight has no camera whose encoder'):
-        run_overload_bench([FLIGHT], OverloadPlan(), lambda _share, _next: None)
+        play_all(OverloadPlan())

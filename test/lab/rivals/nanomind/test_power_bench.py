@@ -6,24 +6,25 @@ import numpy as np
 import pytest
 from hand_made_encoded_flight import encoded_flight
 
-from mmedge_lab.judging.bundle_evaluation import NOMINAL
-from mmedge_lab.judging.flight_bootstrap import Drawings
-from mmedge_lab.judging.flight_sums import SummedFlights, Sums
-from mmedge_lab.judging.judged_rows import FIGURES
-from mmedge_lab.rivals.nanomind.discharge import discharge, flown
+from mmedge_lab.judging.bundle_under_test import NOMINAL
+from mmedge_lab.rivals.nanomind.discharge import (
+    REPORTS,
+    VOLTAGE_ALONE,
+    Discharge,
+    change_words,
+    discharge,
+    flown,
+)
 from mmedge_lab.rivals.nanomind.power_bench import (
     BELOW,
     FOLLOW_SHARE,
     NOTHING,
     OURS,
     PRINTED,
-    EnergyModel,
-    courses,
-    encoder_share,
-    flight_of_a_battery,
+    encoder_pictures,
+    mixtures,
     row_of,
 )
-from mmedge_lab.rivals.nanomind.power_figure import POWER, draw_power
 from mmedge_lab.rivals.nanomind.power_rows import (
     ALPHAS,
     CRITICAL,
@@ -84,61 +85,36 @@ def test_a_charge_leads_to_its_alpha_and_back() -> None:
     assert charge_at(0.0) == pytest.approx(0.4)
 
 
-def summed() -> SummedFlights:
-    """Rows that see less the less they encode."""
-
-    def sums(name: str) -> Sums:
-        columns = {c for figure in FIGURES.values() for c in (figure.above, figure.below)}
-        encoded = {NOTHING: 300.0, CRITICAL: 16.0, LOW_RATE: 100.0}.get(name, 100.0)
-        followed = 200.0 if name.startswith('alpha') else 0.0
-        overlap = encoded + 0.8 * followed
-        return dict.fromkeys(columns, 300.0) | {
-            'stream_overlap': overlap,
-            'encoded': encoded,
-            'followed': followed,
-            'seconds': 10.0,
-        }
-
-    rows = {name: [sums(name), sums(name)] for name in ROWS}
-    return SummedFlights(rows, Drawings.of(['1', '2']), FIGURES)
-
-
 def test_encoder_time_counts_followed_pictures_at_their_share() -> None:
-    model = EnergyModel(encode=0.01)
-    assert encoder_share(summed(), NOTHING, model) == pytest.approx(0.3)
-    expected = 0.1 + 20.0 * FOLLOW_SHARE * 0.01
-    assert encoder_share(summed(), ours(0.4), model) == pytest.approx(expected)
-    assert encoder_share(summed(), LOW_RATE, model) == pytest.approx(0.054)
+    sums = {'encoded': 100.0, 'followed': 200.0}
+    assert encoder_pictures(ours(0.4), sums) == pytest.approx(100.0 + 200.0 * FOLLOW_SHARE)
+    assert encoder_pictures(LOW_RATE, {**sums, 'followed': 0.0}) == pytest.approx(54.0)
 
 
-def test_over_a_discharge_doing_nothing_sees_and_spends_the_most() -> None:
-    flights, model = summed(), EnergyModel()
+def test_rules_fly_every_moment_of_a_discharge_in_some_row() -> None:
     found = flown(discharge())
-    report = flight_of_a_battery(found, flights, model)
-    assert report[NOTHING]['streaming_mean_iou'] == pytest.approx(1.0)
-    assert report[NOTHING]['gained_s_model'] == 0.0
-    for rule in (OURS, PRINTED, BELOW):
-        assert report[rule]['streaming_mean_iou'] < 1.0
-        assert 0.0 < report[rule]['encoder_s'] < report[NOTHING]['encoder_s']
-        saved = report[NOTHING]['encoder_s'] - report[rule]['encoder_s']
-        assert report[rule]['gained_s_model'] == pytest.approx(
-            saved * model.watts / model.hover_watts
-        )
+    shares = mixtures(found)
+    for of in shares.values():
+        assert sum(of.values()) == pytest.approx(1.0)
+        assert set(of) <= set(ROWS)
+    critical = np.mean([state.mode is PowerMode.CRITICAL for state in found.states])
+    assert shares[OURS][CRITICAL] == pytest.approx(critical, abs=0.001)
+    assert shares[PRINTED][CRITICAL] == shares[OURS][CRITICAL]
+    assert len(shares[PRINTED]) == len(ALPHAS) + 2
+    assert set(shares[BELOW]) == {NOTHING, LOW_RATE}
+    assert shares[NOTHING] == {NOTHING: pytest.approx(1.0)}
 
 
-def test_the_printed_rule_is_interpolated_and_stands_by_like_ours() -> None:
-    found = flown(discharge())
-    values = {name: float(number) for number, name in enumerate(ROWS)}
-    course = courses(found, values)
-    modes = np.array([int(state.mode) for state in found.states])
-    assert set(course[PRINTED][modes == PowerMode.CRITICAL]) == {values[CRITICAL]}
-    assert set(course[PRINTED][modes == PowerMode.UNCONSTRAINED]) == {values[NOTHING]}
-    assert len(set(course[PRINTED][modes == PowerMode.PROPORTIONAL])) > 6
+def test_the_printed_rule_is_interpolated_between_its_rows() -> None:
+    states = [PowerState(PowerMode.PROPORTIONAL, 0.3)] * 2
+    found = Discharge(np.array([0.0, 1.0]), np.array([0.5, 0.5]), states)
+    assert mixtures(found)[PRINTED] == pytest.approx({'printed 0.2': 0.5, 'printed 0.4': 0.5})
 
 
-def test_a_discharge_is_drawn() -> None:
-    found = flown(discharge())
-    values = courses(found, dict.fromkeys(ROWS, 0.5))
-    figure = draw_power(found, values, values)
-    assert figure.name == POWER
-    assert figure.png.startswith(b'\x89PNG')
+@pytest.mark.parametrize('report', REPORTS)
+def test_a_discharge_passes_through_every_state_once(report: str) -> None:
+    words = change_words(flown(discharge(report)))
+    assert words.count('PROPORTIONAL at') == 1
+    # A voltage that sags under load says too little for that.
+    assert words.count('CRITICAL at') == (report != VOLTAGE_ALONE)
+    assert 'fell 0 times' in words
