@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import shutil
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +30,7 @@ from mmedge_lab.training.bundle_files import bundle_copy, require_free
 from mmedge_lab.training.checkpoint import work_beside
 from mmedge_lab.training.fitted_parts import ENCODERS
 from mmedge_lab.training.flight_pictures import flights_in
-from mmedge_lab.training.flight_works import FlightFolders, make_of_flights
+from mmedge_lab.training.flight_works import FlightArrays
 from mmedge_ros.configuration.accuracy_predictor import Indicators, bundle_accuracy
 from mmedge_ros.configuration.bundle_configurations import manifest_of
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
@@ -55,6 +54,7 @@ from mmedge_ros.report.report_files import write_files
 # table.
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, math.inf)
 _FOLDS = 8
+_LEARNED = 'learned from'
 _FEWEST_FLIGHTS = 3
 # Limits, as shares of the load that the highest rates and levels ask for.
 SHARES = (0.16, 0.27, 0.38, 0.55, 0.68)
@@ -238,15 +238,11 @@ def build_predictor(request: PredictorRequest, report: Report) -> Learnt:
     require_free(request.out)
     bundle, table = open_bundle(request.bundle, NOMINAL), table_of(request.bundle)
     work = request.replays or work_beside(request.out)
-    folders = FlightFolders(work, f'{bundle.digest} {request.seconds:g}')
     flights = flights_of(flights_in(request.flights), request.most)
-    files = {path: folders.of(path) / f'{path.name}.npz' for path in flights}
-    works = {
-        f'{number}/{path.name}': partial(collect, path, bundle, request.seconds, file)
-        for number, (path, file) in enumerate(files.items())
-    }
-    make_of_flights(works, request.jobs, report)
-    windows = joined([collected(file) for file in files.values()])
+    made_from = f'{bundle.digest} {request.seconds:g} {Indicators._fields}'
+    replayed = FlightArrays(work, made_from, {_LEARNED: flights}, request.jobs)
+    parts = replayed.of(_LEARNED, partial(collect, bundle, request.seconds), report)
+    windows = joined([collected(arrays) for arrays in parts])
     learnt = learn(windows, table, replayed_space(request.bundle))
     data = surface_bytes(learnt.surface)
     entry = {
@@ -264,5 +260,5 @@ def build_predictor(request: PredictorRequest, report: Report) -> Learnt:
         text = plain + yaml.safe_dump({SECTION: entry}, sort_keys=False, default_flow_style=None)
         write_files(copy, {**({WEIGHTS: data} if learnt.is_used else {}), MANIFEST: text.encode()})
     if request.replays is None:
-        shutil.rmtree(work, ignore_errors=True)
+        replayed.remove()
     return learnt

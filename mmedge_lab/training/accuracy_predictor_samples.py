@@ -26,7 +26,7 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_lab.judging.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_lab.judging.measured_accuracy import PLACES_WEIGHT
 from mmedge_lab.training import OnShare, TrainingError
-from mmedge_lab.training.flight_works import FlightBeginning, keep_arrays, kept_arrays, missing
+from mmedge_lab.training.flight_works import Arrays, FlightBeginning
 from mmedge_lab.training.gate_loop import Measured, cached_source
 from mmedge_ros.configuration.accuracy_predictor import Indicators
 from mmedge_ros.configuration.bundle_configurations import bundle_space
@@ -184,46 +184,29 @@ def caching_pipeline(measured: Measured) -> PerceptionPipeline:
 
 
 def collect(
-    path: Path, bundle: BundleUnderTest, seconds: float, file: Path, on_share: OnShare
-) -> None:
-    """Replay a flight in every configuration; what is kept already stays.
+    bundle: BundleUnderTest, seconds: float, path: Path, _: int, on_share: OnShare
+) -> Arrays:
+    """Replay a flight in every configuration.
 
     :param seconds: how much of the flight is used, 0 for all
-    :param file: keeps the windows
+    :return: the ``values`` and what was ``known`` of `Windows`
     :raises EvaluationError: if it lacks a sensor or the truth
-    :raises TrainingError: if nothing can be written
     :raises ReplayError: if it cannot be read
     :raises EncodingError: if the bundle cannot be used
     """
-    if _kept(file) is None:
-        space = replayed_space(bundle.folder)
-        wanted = {options.modality: options.levels for options in space.modalities}
-        with FlightBeginning(path, seconds) as recording:
-            flight = encoded_with_truth(
-                recording, bundle.encoders(), wanted, lambda share: on_share(_ENCODED * share)
-            )
-        windows = flight_windows(
-            flight, bundle, lambda share: on_share(_ENCODED + (1.0 - _ENCODED) * share)
+    space = replayed_space(bundle.folder)
+    wanted = {options.modality: options.levels for options in space.modalities}
+    with FlightBeginning(path, seconds) as recording:
+        flight = encoded_with_truth(
+            recording, bundle.encoders(), wanted, lambda share: on_share(_ENCODED * share)
         )
-        columns = {'values': windows.values, 'known': windows.known}
-        keep_arrays(file, {'indicators': np.array(Indicators._fields), **columns})
-    on_share(1.0)
+    windows = flight_windows(
+        flight, bundle, lambda share: on_share(_ENCODED + (1.0 - _ENCODED) * share)
+    )
+    return {'values': windows.values, 'known': windows.known}
 
 
-def collected(file: Path) -> Windows:
-    """Read the windows of a flight.
-
-    :raises TrainingError: if there are none, or they are damaged
-    """
-    windows = _kept(file)
-    if windows is None:
-        raise missing(file)
-    return windows
-
-
-def _kept(file: Path) -> Windows | None:
-    arrays = kept_arrays(file)
-    if arrays is None or tuple(arrays['indicators'].tolist()) != Indicators._fields:
-        return None
+def collected(arrays: Arrays) -> Windows:
+    """Return the windows of a flight that `collect` made."""
     values = arrays['values']
     return Windows(values, arrays['known'], np.zeros(len(values), np.int64))

@@ -1,52 +1,109 @@
-"""Flights of several sets, each in one of them only; what is made of each is kept on disk."""
+"""Arrays made of the flights of several sets, each flight in one of them only; kept on disk."""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from mmedge_lab.judging.bundle_under_test import flight_digest
 from mmedge_lab.judging.flight_workers import do_flight_works
-from mmedge_lab.training import Report, TrainingError
-from mmedge_lab.worker_processes import Work
+from mmedge_lab.training import OnShare, Report, TrainingError
 from mmedge_ros.data_types import NS_PER_S, Unit
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.replay.recording import Recording
 
+Arrays: TypeAlias = Mapping[str, np.ndarray]
+# Makes arrays of a flight, which has a number among those of all sets.
+MakeArrays: TypeAlias = Callable[[Path, int, OnShare], Arrays]
 
-class FlightFolders:
-    """Folders for the results of flights, each of which may be given once.
 
-    :param made_from: a text of all that these results depend on beside the flights
+class FlightArrays:
+    """Makes arrays of flights in processes; what is there already is not made again.
+
+    :param work: folder that keeps them
+    :param made_from: a text of all that they depend on beside the flights
+    :param sets: flights by the name of their set
+    :param jobs: processes to use; 0 for one per processor
+    :raises TrainingError: if a flight is in two sets
     """
 
-    def __init__(self, work: Path, made_from: str) -> None:
+    def __init__(
+        self, work: Path, made_from: str, sets: Mapping[str, Sequence[Path]], jobs: int
+    ) -> None:
+        self._work, self._jobs, self._sets = work, jobs, sets
         self._folder = work / hashlib.sha256(made_from.encode()).hexdigest()[:12]
-        self._known: dict[str, Path] = {}
+        self._folders: dict[Path, Path] = {}
+        known: dict[str, Path] = {}
+        for path in (path for flights in sets.values() for path in flights):
+            digest = flight_digest(path)
+            if digest in known:
+                raise TrainingError(
+                    f'{path} is the same flight as {known[digest]}; what was learnt from '
+                    'certifies and judges nothing: give each set flights of its own'
+                )
+            known[digest] = path
+            self._folders[path] = self._folder / digest[:12]
 
-    def __len__(self) -> int:
-        """How many flights were given so far."""
-        return len(self._known)
+    def of(
+        self, name: str, make: MakeArrays, report: Report, words: str = 'samples', kind: str = ''
+    ) -> list[Arrays]:
+        """Return the arrays of each flight of a set.
 
-    def of(self, path: Path) -> Path:
-        """Return the folder of one more flight.
-
-        :raises TrainingError: if it was given before
+        :param make: it must be one that can be pickled
+        :param words: what comes of the flights, for the progress
+        :param kind: tells apart what is made of one flight
+        :raises TrainingError: if they cannot be made, written or read
         """
-        digest = flight_digest(path)
-        if digest in self._known:
-            raise TrainingError(
-                f'{path} is the same flight as {self._known[digest]}; what was learnt from '
-                'certifies and judges nothing: give each set flights of its own'
-            )
-        self._known[digest] = path
-        return self._folder / digest[:12]
+        numbers = {path: number for number, path in enumerate(self._folders)}
+        files = {path: self._folders[path] / f'{kind or words}.npz' for path in self._sets[name]}
+        works = {
+            f'{numbers[path]}/{path.name}': partial(_make, make, path, numbers[path], file)
+            for path, file in files.items()
+            if not file.is_file()
+        }
+
+        def on_progress(share: float, whole: int) -> None:
+            report(share, f'{words}: {whole} of {len(files)} flights')
+
+        whole = len(files) - len(works)
+        do_flight_works(works, self._jobs, on_progress, TrainingError, whole)
+        return [_kept(file) for file in files.values()]
+
+    def remove(self) -> None:
+        """Remove all that was kept."""
+        shutil.rmtree(self._work, ignore_errors=True)
+
+
+def _make(make: MakeArrays, path: Path, number: int, file: Path, on_share: OnShare) -> None:
+    """Make and write arrays: a process that is killed leaves no file that is cut."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **dict[str, Any](make(path, number, on_share)))
+    part = file.with_name(f'{file.name}.part')
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(buffer.getvalue())
+        part.replace(file)
+    except OSError as err:
+        raise TrainingError(f'{file} cannot be written: {err.strerror or err}') from err
+    on_share(1.0)
+
+
+def _kept(file: Path) -> Arrays:
+    try:
+        with np.load(file, allow_pickle=False) as content:
+            return dict(content)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
+        raise TrainingError(
+            f'{file} cannot be read ({err}); delete it and run the same command again'
+        ) from err
 
 
 class FlightBeginning(Recording):
@@ -64,66 +121,3 @@ class FlightBeginning(Recording):
             if end_ns is not None and event.available_ns > end_ns:
                 return
             yield event
-
-
-def make_of_flights(
-    works: Mapping[str, Work], jobs: int, report: Report, words: str = 'samples'
-) -> None:
-    """Do the works of flights, each given by the flight's name.
-
-    :param jobs: processes to use; 0 for one per processor
-    :param words: what comes of the flights, for the progress
-    :raises TrainingError: if one cannot be done
-    """
-
-    def on_progress(share: float, whole: int) -> None:
-        report(share, f'{words}: {whole} of {len(works)} flights')
-
-    do_flight_works(works, jobs, on_progress, TrainingError)
-
-
-def keep_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Write arrays by name, whole or not at all.
-
-    :raises TrainingError: if they cannot be written
-    """
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    write_whole(path, buffer.getvalue())
-
-
-def kept_arrays(path: Path) -> dict[str, np.ndarray] | None:
-    """Read arrays by name; None where there are none.
-
-    :raises TrainingError: if they are damaged
-    """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return dict(file)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
-        raise TrainingError(
-            f'{path} cannot be read ({err}); delete it and run the same command again'
-        ) from err
-
-
-def missing(path: Path) -> TrainingError:
-    """Return the error for results of a flight that should be there."""
-    return TrainingError(
-        f'{path} is missing or of another version; delete it and run the same command again'
-    )
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file as a whole: a process that is killed leaves none that is cut.
-
-    :raises TrainingError: if it cannot be written
-    """
-    partial = path.with_name(f'{path.name}.part')
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data)
-        partial.replace(path)
-    except OSError as err:
-        raise TrainingError(f'{path} cannot be written: {err.strerror or err}') from err

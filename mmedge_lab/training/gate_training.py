@@ -9,7 +9,6 @@ Other flights certify thresholds, in closed loop.
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,14 +36,7 @@ from mmedge_lab.training.checkpoint import work_beside
 from mmedge_lab.training.dense_training import DenseSettings, Fit, fit_network, log_odds, yes_or_no
 from mmedge_lab.training.fitted_parts import ENCODERS
 from mmedge_lab.training.flight_pictures import flights_in
-from mmedge_lab.training.flight_works import (
-    FlightBeginning,
-    FlightFolders,
-    keep_arrays,
-    kept_arrays,
-    make_of_flights,
-    missing,
-)
+from mmedge_lab.training.flight_works import Arrays, FlightArrays, FlightBeginning
 from mmedge_lab.training.gate_file import write_bundle_gate
 from mmedge_lab.training.gate_loop import AtRandom, FlightLoop, JudgedMoment, LoopSettings
 from mmedge_ros.data_types import (
@@ -71,6 +63,7 @@ THRESHOLDS: tuple[float, ...] = tuple(
 )
 # Losses that are certified beside the wanted one.
 DELTAS = (0.005, 0.01, 0.02)
+SAMPLES, CALIBRATION = 'samples', 'calibration'
 _CAMERA_RATE, _RADAR_RATE = 30.0, 20.0
 # Share of the progress shown.
 _SAMPLED = 0.4
@@ -144,103 +137,60 @@ def train_gate(
     return Gate(n.mean, n.scale, n.weights1, n.bias1, n.weights2[:, 0], float(n.bias2[0])), fit
 
 
-@dataclass(frozen=True)
-class GateFlight:
-    """A flight to make or judge a gate with; ``folder`` keeps what comes of it.
+class GateSetting(NamedTuple):
+    """What flies with a gate: a bundle, decision or feature fusion, and a configuration.
 
-    ``strategy`` is decision or feature fusion. Losses are measured in the first ``seconds`` of
-    the flight; 0 for all of it.
+    Losses are measured in the first ``seconds`` of a flight; 0 for all of it.
     """
 
-    path: Path
-    number: int
     bundle: BundleUnderTest
     strategy: str
     configuration: Configuration
-    folder: Path
     seconds: float = 0.0
 
-    def loop(self, *, with_greys: bool = False) -> FlightLoop:
-        """Read the flight and encode it; audits would only disturb what is measured.
 
-        :param with_greys: for replays with ``reuse``
-        :raises ReplayError: if it cannot be read
-        :raises EncodingError: if the bundle cannot be used, or has no networks for the strategy
-        """
-        wanted = {part.modality: [part.level] for part in self.configuration.modalities}
-        with FlightBeginning(self.path, self.seconds) as recording:
-            flight = load_flight(recording, PipelineParameters())
-            encode_flight(flight, recording, self.bundle.encoders(), wanted, with_greys=with_greys)
-        skipping = SkipParameters(audits=AuditParameters(share=0.0))
-        parameters = PipelineParameters(strategy=self.strategy, skipping=skipping)
-        settings = LoopSettings(self.configuration, self.bundle.profile, parameters)
-        if self.strategy == FEATURE:
-            # The networks are opened once; a gate that is there already plays no part.
-            networks = self.bundle.networks()
-            ungated = replace(parameters, skipping=SkipParameters(delta=0.0))
+def open_loop(flight: Path, setting: GateSetting, *, with_greys: bool = False) -> FlightLoop:
+    """Read a flight and encode it; audits would only disturb what is measured.
 
-            def make() -> FeatureFusion | None:
-                return open_pipeline(self.bundle.folder, ungated, networks).feature_fusion
+    :param with_greys: for replays with ``reuse``
+    :raises ReplayError: if it cannot be read
+    :raises EncodingError: if the bundle cannot be used, or has no networks for the strategy
+    """
+    bundle, configuration = setting.bundle, setting.configuration
+    wanted = {part.modality: [part.level] for part in configuration.modalities}
+    with FlightBeginning(flight, setting.seconds) as recording:
+        encoded = load_flight(recording, PipelineParameters())
+        encode_flight(encoded, recording, bundle.encoders(), wanted, with_greys=with_greys)
+    skipping = SkipParameters(audits=AuditParameters(share=0.0))
+    parameters = PipelineParameters(strategy=setting.strategy, skipping=skipping)
+    settings = LoopSettings(configuration, bundle.profile, parameters)
+    if setting.strategy == FEATURE:
+        # The networks are opened once; a gate that is there already plays no part.
+        networks = bundle.networks()
+        ungated = replace(parameters, skipping=SkipParameters(delta=0.0))
 
-            settings = replace(settings, make_fusion=make)
-        return FlightLoop(flight, settings)
+        def make() -> FeatureFusion | None:
+            return open_pipeline(bundle.folder, ungated, networks).feature_fusion
 
-    @property
-    def _samples_path(self) -> Path:
-        return self.folder / f'{self.path.name}.samples.npz'
+        settings = replace(settings, make_fusion=make)
+    return FlightLoop(encoded, settings)
 
-    def collect(self, on_share: OnShare) -> None:
-        """Collect the samples; those that are there already are kept.
 
-        :raises TrainingError: if they cannot be written
-        """
-        if not self._samples_path.is_file():
-            loop = self.loop()
-            samples = collect_samples(
-                loop.flight, self.number, loop.settings, seed=100 * self.number
-            )
-            arrays = {'questions': samples.features, 'kept': samples.kept}
-            keep_arrays(self._samples_path, {**arrays, 'fields': np.array(FIELDS)})
-        on_share(1.0)
+def collect(setting: GateSetting, path: Path, number: int, _: OnShare) -> Arrays:
+    """Collect the samples of a flight, see `GateSamples`."""
+    loop = open_loop(path, setting._replace(seconds=0.0))
+    return collect_samples(loop.flight, number, loop.settings, seed=100 * number)._asdict()
 
-    def samples(self) -> GateSamples:
-        """Read the samples.
 
-        :raises TrainingError: if there are none, or they are damaged or of another version
-        """
-        arrays = kept_arrays(self._samples_path)
-        if arrays is None or tuple(arrays['fields'].tolist()) != FIELDS:
-            raise missing(self._samples_path)
-        kept = arrays['kept']
-        return GateSamples(arrays['questions'], kept, np.full(len(kept), self.number))
-
-    def _losses_path(self, gate: Gate) -> Path:
-        digest = hashlib.sha256(gate_bytes(gate)).hexdigest()[:12]
-        return self.folder / f'{self.path.name}.{digest}.{self.seconds:g}.npz'
-
-    def try_gate(self, gate: Gate, on_share: OnShare) -> None:
-        """Replay the flight in closed loop with each threshold, unless that is kept already.
-
-        :raises TrainingError: if the losses cannot be written
-        """
-        path = self._losses_path(gate)
-        if not path.is_file():
-            loop, losses = self.loop(), []
-            for place, threshold in enumerate(THRESHOLDS):
-                losses.append(loop.reference.loss(loop.gated(gate, threshold)))
-                on_share((place + 1) / len(THRESHOLDS))
-            keep_arrays(path, {'losses': np.array(losses, np.float64)})
-        on_share(1.0)
-
-    def losses(self, gate: Gate) -> list[FlightLoss]:
-        """Return the loss with each of `THRESHOLDS`.
-
-        :raises TrainingError: if the flight was not replayed, or what is kept is damaged
-        """
-        arrays = kept_arrays(self._losses_path(gate))
-        if arrays is None or arrays['losses'].shape != (len(THRESHOLDS), len(FlightLoss._fields)):
-            raise missing(self._losses_path(gate))
-        return [FlightLoss(*row) for row in arrays['losses'].tolist()]
+def try_gate(
+    gate: Gate, setting: GateSetting, path: Path, _: int, on_share: OnShare
+) -> dict[str, np.ndarray]:
+    """Replay a flight in closed loop with each of `THRESHOLDS`; of each a `FlightLoss`."""
+    loop, losses = open_loop(path, setting), []
+    for place, threshold in enumerate(THRESHOLDS):
+        losses.append(loop.reference.loss(loop.gated(gate, threshold)))
+        on_share((place + 1) / len(THRESHOLDS))
+    return {'losses': np.array(losses, np.float64)}
 
 
 @dataclass(frozen=True)
@@ -265,6 +215,11 @@ class GateRequest:
     settings: GateTrainingSettings = field(default_factory=GateTrainingSettings)
     jobs: int = 1
 
+    @property
+    def sets(self) -> dict[str, Path]:
+        """The sets, by what they are for."""
+        return {SAMPLES: self.samples, CALIBRATION: self.calibration}
+
 
 def build_gate(request: GateRequest, report: Report) -> list[Certificate]:
     """Train a gate, certify it and, where the wanted loss is certified, write the bundle.
@@ -279,32 +234,24 @@ def build_gate(request: GateRequest, report: Report) -> list[Certificate]:
     bundle = open_bundle(request.bundle, NOMINAL)
     strategy = request.strategy or (FEATURE if bundle.has_fusion else DECISION)
     configuration = flown(bundle, request.level, strategy)
-    made_from = f'{bundle.digest} {strategy} {configuration}'
-    folders = FlightFolders(work_beside(request.out), made_from)
-
-    def of_set(folder: Path, seconds: float) -> list[GateFlight]:
-        kept = [(path, folders.of(path)) for path in flights_in(folder)]
-        first = len(folders) - len(kept)
-        return [
-            GateFlight(path, first + n, bundle, strategy, configuration, place, seconds)
-            for n, (path, place) in enumerate(kept)
-        ]
-
-    learned = of_set(request.samples, 0.0)
-    certifying = of_set(request.calibration, request.seconds)
-    seeds = flight_seeds([flight.path for flight in certifying])
+    setting = GateSetting(bundle, strategy, configuration, request.seconds)
+    sets = {name: flights_in(folder) for name, folder in request.sets.items()}
+    made_from = f'{bundle.digest} {strategy} {configuration} {FIELDS}'
+    replayed = FlightArrays(work_beside(request.out), made_from, sets, request.jobs)
+    seeds = flight_seeds(sets[CALIBRATION])
     if len(set(seeds)) < FEWEST_SEEDS:
         raise TrainingError(
             f'{request.calibration} holds flights of {len(set(seeds))} seeds; fewer than '
             f'{FEWEST_SEEDS} certify nothing'
         )
-    gate, fit = make_gate(learned, request.settings, request.jobs, part_of(report, 0.0, _SAMPLED))
-    works = {
-        f'{f.number}/{f.path.name}': partial(GateFlight.try_gate, f, gate) for f in certifying
-    }
-    make_of_flights(works, request.jobs, part_of(report, _SAMPLED, 1.0), 'certifying')
-    by_threshold = zip(*(flight.losses(gate) for flight in certifying), strict=True)
-    losses = [by_seed(row, seeds) for row in by_threshold]
+    samples = replayed.of(SAMPLES, partial(collect, setting), part_of(report, 0.0, _SAMPLED))
+    gate, fit = train_gate(joined([GateSamples(**arrays) for arrays in samples]), request.settings)
+    digest = hashlib.sha256(gate_bytes(gate)).hexdigest()[:12]
+    rest = part_of(report, _SAMPLED, 1.0)
+    kind = f'{digest}.{request.seconds:g}'
+    tried = replayed.of(CALIBRATION, partial(try_gate, gate, setting), rest, 'certifying', kind)
+    flights = [[FlightLoss(*row) for row in arrays['losses'].tolist()] for arrays in tried]
+    losses = [by_seed(row, seeds) for row in zip(*flights, strict=True)]
     certificates = [
         certify(THRESHOLDS, losses, delta, request.confidence)
         for delta in sorted({*DELTAS, request.delta})
@@ -317,21 +264,13 @@ def build_gate(request: GateRequest, report: Report) -> list[Certificate]:
         }
         with bundle_copy(request.bundle, request.out) as copy:
             write_bundle_gate(copy, gate, strategy, [CAMERA], certificates, facts)
-        shutil.rmtree(work_beside(request.out), ignore_errors=True)
+        replayed.remove()
     return certificates
 
 
-def make_gate(
-    flights: Sequence[GateFlight], settings: GateTrainingSettings, jobs: int, report: Report
-) -> tuple[Gate, Fit]:
-    """Collect samples and train a gate with them.
-
-    :raises TrainingError: if a flight cannot be used, or there is too little to learn from
-    """
-    works = {f'{f.number}/{f.path.name}': partial(GateFlight.collect, f) for f in flights}
-    make_of_flights(works, jobs, report)
-    parts = [flight.samples() for flight in flights]
-    return train_gate(GateSamples(*map(np.concatenate, zip(*parts, strict=True))), settings)
+def joined(parts: Sequence[GateSamples]) -> GateSamples:
+    """Put samples of flights together."""
+    return GateSamples(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def flown(bundle: BundleUnderTest, level: str, strategy: str) -> Configuration:

@@ -6,7 +6,6 @@ the network learns whether they are in the missing one, and how far they have mo
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,7 +33,7 @@ from mmedge_lab.policies.scheduled_replay import StoredFeatures
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.policies.steering import Plugins
 from mmedge_lab.policies.trained_rivals import encoders_digest, write_rivals
-from mmedge_lab.training import OnShare, Report, TrainingError
+from mmedge_lab.training import OnShare, Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import require_free
 from mmedge_lab.training.checkpoint import work_beside
 from mmedge_lab.training.dense_training import (
@@ -44,13 +43,7 @@ from mmedge_lab.training.dense_training import (
     present_and_moved,
 )
 from mmedge_lab.training.flight_pictures import flights_in
-from mmedge_lab.training.flight_works import (
-    FlightFolders,
-    keep_arrays,
-    kept_arrays,
-    make_of_flights,
-    missing,
-)
+from mmedge_lab.training.flight_works import Arrays, FlightArrays
 from mmedge_ros.data_types import (
     CAMERA,
     NS_PER_S,
@@ -70,6 +63,9 @@ _STEPS = (1, 2, 3)
 # How many pictures the missing one is ahead of the newest that is ready.
 _LEADS = (1, 2, 3, 4)
 _PICTURES = 3
+_LEARNED, _JUDGED = 'learned from', 'judged on'
+# Share of the progress shown.
+_SHARE = 0.7
 
 
 class ImputationSamples(NamedTuple):
@@ -216,37 +212,12 @@ class RivalsRequest:
     most_judged: int = 0
 
 
-@dataclass(frozen=True)
-class _Flight:
-    """A flight, its number among others, and the file that keeps its samples."""
-
-    path: Path
-    number: int
-    bundle: BundleUnderTest
-    kept: Path
-
-    def collect(self, on_share: OnShare) -> None:
-        """Collect the samples, unless they are there already."""
-        if self._arrays() is None:
-            needed = levels_needed(self.bundle)
-            with Recording(self.path) as recording:
-                flight = encoded_with_truth(recording, self.bundle.encoders(), needed, on_share)
-            window_ns = round(WindowParameters().window * NS_PER_S)
-            samples = picture_samples(flight, needed[CAMERA][-1], window_ns, self.number)
-            keep_arrays(self.kept, {'fields': np.array(PERSON_FIELDS), **samples._asdict()})
-        on_share(1.0)
-
-    def samples(self) -> ImputationSamples:
-        """Read the samples that were collected."""
-        arrays = self._arrays()
-        if arrays is None:
-            raise missing(self.kept)
-        return ImputationSamples(*(arrays[name] for name in ImputationSamples._fields))
-
-    def _arrays(self) -> dict[str, np.ndarray] | None:
-        arrays = kept_arrays(self.kept)
-        known = arrays is not None and tuple(arrays['fields'].tolist()) == PERSON_FIELDS
-        return arrays if known else None
+def _collect(bundle: BundleUnderTest, path: Path, number: int, on_share: OnShare) -> Arrays:
+    needed = levels_needed(bundle)
+    with Recording(path) as recording:
+        flight = encoded_with_truth(recording, bundle.encoders(), needed, on_share)
+    window_ns = round(WindowParameters().window * NS_PER_S)
+    return picture_samples(flight, needed[CAMERA][-1], window_ns, number)._asdict()
 
 
 def build_rivals(request: RivalsRequest, report: Report) -> dict[str, Any]:
@@ -259,21 +230,16 @@ def build_rivals(request: RivalsRequest, report: Report) -> dict[str, Any]:
     """
     require_free(request.out)
     bundle = open_bundle(request.bundle, STATED)
-    folders = FlightFolders(
-        work_beside(request.out), f'{bundle.digest} {encoders_digest(request.bundle)}'
-    )
-
-    def of_set(folder: Path | None, most: int) -> list[_Flight]:
-        paths = flights_of(flights_in(folder), most) if folder is not None else ()
-        kept = [(path, folders.of(path) / f'{path.name}.npz') for path in paths]
-        first = len(folders) - len(kept)
-        return [_Flight(p, first + n, bundle, npz) for n, (p, npz) in enumerate(kept)]
-
-    learned = of_set(request.flights, request.most)
-    judged = of_set(request.validation, request.most_judged)
-    works = {f'{f.number}/{f.path.name}': partial(_Flight.collect, f) for f in learned + judged}
-    make_of_flights(works, request.jobs, report)
-    parts = [flight.samples() for flight in learned]
+    sets = {_LEARNED: flights_of(flights_in(request.flights), request.most), _JUDGED: ()}
+    if request.validation is not None:
+        sets[_JUDGED] = flights_of(flights_in(request.validation), request.most_judged)
+    made_from = f'{bundle.digest} {encoders_digest(request.bundle)} {PERSON_FIELDS}'
+    collected = FlightArrays(work_beside(request.out), made_from, sets, request.jobs)
+    collect = partial(_collect, bundle)
+    parts = [
+        ImputationSamples(**arrays)
+        for arrays in collected.of(_LEARNED, collect, part_of(report, 0.0, _SHARE))
+    ]
     flights = np.repeat(np.arange(len(parts)), [len(part.found) for part in parts])
     imputer, facts = train_imputer(_joined(parts), flights, request.settings)
     content: dict[str, Any] = {
@@ -282,15 +248,19 @@ def build_rivals(request: RivalsRequest, report: Report) -> dict[str, Any]:
         'training': {'set': request.flights.name, 'imputation': facts},
         'validation': None,
     }
-    if request.validation is not None and judged:
-        figures = judge_imputer(imputer, _joined([flight.samples() for flight in judged]))
+    if request.validation is not None and sets[_JUDGED]:
+        unseen = [
+            ImputationSamples(**arrays)
+            for arrays in collected.of(_JUDGED, collect, part_of(report, _SHARE, 1.0))
+        ]
+        figures = judge_imputer(imputer, _joined(unseen))
         content['validation'] = {
             'set': request.validation.name,
-            'flights': len(judged),
+            'flights': len(unseen),
             'imputation': {name: round(value, 4) for name, value in figures.items()},
         }
     write_rivals(request.out, request.bundle, Plugins(imputation=imputer), content)
-    shutil.rmtree(work_beside(request.out), ignore_errors=True)
+    collected.remove()
     return content
 
 

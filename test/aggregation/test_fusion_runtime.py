@@ -66,29 +66,6 @@ def test_units_of_both_modalities_are_stepped_apart_and_fused(files: Files) -> N
     assert [part.age for part in result.values()] == pytest.approx([0.05, 0.2])
 
 
-def test_a_window_without_units_can_be_fused(files: Files) -> None:
-    runtime = FusionNetworkRuntime(files)
-    assert not runtime.fuse(stepped(runtime, 0)).any()
-
-
-def test_a_state_may_be_gone_on_with_in_two_ways(files: Files) -> None:
-    runtime = FusionNetworkRuntime(files)
-    begun = stepped(runtime, 0, (CAMERA, 1.0, 0))
-    before = runtime.fuse(begun).copy()
-    camera = runtime.aggregators[CAMERA]
-    camera.step(begun[CAMERA], camera.unit(grid(CAMERA, 5.0)), 0)
-    assert np.array_equal(runtime.fuse(begun), before)
-
-
-def test_a_bank_steps_the_aggregators_of_the_runtime(files: Files) -> None:
-    runtime = FusionNetworkRuntime(files)
-    bank = WindowBank(runtime.aggregators)
-    for stamp in (20, 60):
-        unit = grid(CAMERA, stamp / 20)
-        bank.add(UnitKey(CAMERA, 0, stamp * MS), unit, [100 * MS, 200 * MS])
-    assert (runtime.fuse(bank.close(100 * MS)) == 3 * 4 * 2.0).all()
-
-
 def test_a_third_modality_is_refused(files: Files) -> None:
     bank = WindowBank(FusionNetworkRuntime(files).aggregators)
     with pytest.raises(AggregationError, match="'sonar' are not aggregated; these are: camera, r"):
@@ -171,13 +148,6 @@ def test_a_projection_must_say_how_windows_are_pooled(files: Files, note: str) -
     assert len(str(caught.value)) < 500
 
 
-def test_how_windows_are_pooled_is_read_from_the_network(files: Files) -> None:
-    write_project(files['project_camera'], 3, note='{"decays": [0, 0, 0], "newest_only": true}')
-    runtime = FusionNetworkRuntime(files)
-    states = stepped(runtime, 0, (CAMERA, 1.0, -2 * MS), (CAMERA, 5.0, -1 * MS))
-    assert (runtime.finish(states)[CAMERA].pooled == 5.0).all()
-
-
 def test_what_compares_units_must_take_those_of_the_projection(files: Files) -> None:
     write_change(files['change_radar_2'], CHANNELS[CAMERA])
     message = r"change_radar_2.*'unit' has the shape \[1, 3, 2, 2\], it must have \[1, 2, 2, 2\]"
@@ -204,21 +174,6 @@ def test_a_head_that_does_not_fit_the_aggregators_is_refused(
         FusionNetworkRuntime(files)
 
 
-@pytest.mark.parametrize(
-    ('one', 'other'),
-    [
-        ('project_camera', 'project_radar'),
-        ('project_camera', 'fuse'),
-        ('project_radar', 'change_radar_1'),
-        ('change_camera_1', 'fuse'),
-        ('change_camera_2', 'change_radar_2'),
-    ],
-)
-def test_files_in_the_wrong_places_are_refused(files: Files, one: str, other: str) -> None:
-    with pytest.raises(AggregationError, match='use the files of one bundle'):
-        FusionNetworkRuntime({**files, one: files[other], other: files[one]})
-
-
 @settings(
     deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -237,15 +192,3 @@ def test_a_damaged_file_is_refused_or_works(
     except EncodingError as err:
         message = str(err)
     assert str(tmp_path) in message
-
-
-@settings(
-    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(which=st.sampled_from(FUSION_PARTS), share=st.floats(0.0, 0.99))
-def test_a_file_that_was_cut_is_refused(tmp_path: Path, which: str, share: float) -> None:
-    files = write_tiny_fusion(tmp_path)
-    content = files[which].read_bytes()
-    files[which].write_bytes(content[: int(share * len(content))])
-    with pytest.raises(EncodingError, match=which):
-        FusionNetworkRuntime(files)

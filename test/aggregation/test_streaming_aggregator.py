@@ -49,35 +49,11 @@ def weighted(encodings: Sequence[float], stamps: Sequence[int], end: int = END) 
     return means
 
 
-def test_a_window_without_units_says_so() -> None:
-    one = aggregator()
-    aggregate = one.finish(one.begin(END * MS))
-    assert (aggregate.present, aggregate.age, aggregate.count) == (False, 0.0, 0)
-    assert (aggregate.pooled.shape, aggregate.newest.shape) == ((2, 2, 2), (1, 2, 2))
-    assert not aggregate.pooled.any()
-    assert not aggregate.newest.any()
-
-
-def test_a_unit_alone_takes_its_own_where_it_has_no_neighbours() -> None:
-    one = aggregator()
-    aggregate = one.finish(taken(one, [(2.0, 950)]))
-    np.testing.assert_allclose(aggregate.pooled, 2.0 + 20.0 + 200.0, rtol=1e-6)
-    assert (aggregate.newest == 2.0).all()
-    assert (aggregate.present, aggregate.count) == (True, 1)
-    assert aggregate.age == pytest.approx(0.05)
-    assert pooled(one, [(-2.0, 950)]) == [0.0, 0.0]
-
-
 def test_neighbours_give_each_other_their_channels() -> None:
     expected = [1.0 + 10.0 + 200.0, 2.0 + 10.0 + 300.0, 3.0 + 20.0 + 300.0]
     stamps = [960, 980, 1000]
     result = pooled(aggregator(), [(1.0, 960), (2.0, 980), (3.0, 1000)])
     assert result == pytest.approx(weighted(expected, stamps), rel=1e-6)
-
-
-def test_units_far_apart_in_time_are_no_neighbours() -> None:
-    result = pooled(aggregator(), [(1.0, 700), (2.0, 1000)])
-    assert result == pytest.approx(weighted([111.0, 222.0], [700, 1000]), rel=1e-6)
 
 
 def test_changes_are_seen_at_both_lags() -> None:
@@ -152,15 +128,6 @@ def test_a_unit_is_projected_once_and_compared_once_with_each_other(period: int)
     assert set(networks.compared.values()) == {1}
     # Two in full, and one or two more where a window begins shortly before.
     assert len(networks.compared) <= 4 * 60
-
-
-def test_units_and_what_was_made_of_them_go_with_their_windows() -> None:
-    one = aggregator()
-    state = taken(one, [(float(i), 500 + 30 * i) for i in range(12)])
-    computed = one._encodings._computed
-    assert sum(ref() is not None for ref in computed) == 8  # what later ones may be compared with
-    del state
-    assert not any(ref() for ref in computed)
 
 
 def test_what_is_computed_of_a_flood_does_not_fill_the_memory() -> None:

@@ -25,10 +25,6 @@ def neighbours_at(gaps: Sequence[float], seconds: float = 0.0) -> Neighbours:
     return neighbours(recent, np.float32(seconds))
 
 
-def test_the_first_unit_has_no_neighbours() -> None:
-    assert neighbours_at([]) == (False, (None, None))
-
-
 @pytest.mark.parametrize(('rate', 'lagged'), [(30, (2, 5)), (20, (1, 3)), (10, (0, 1)), (5, (0,))])
 def test_lags_are_in_time_whatever_the_rate(rate: int, lagged: tuple[int, ...]) -> None:
     places = neighbours_at([(k + 1) / rate for k in range(8)]).lagged

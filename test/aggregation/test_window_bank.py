@@ -49,30 +49,6 @@ def values(states, modality: str = CAMERA) -> list[float]:
     return states[modality].values
 
 
-def test_a_unit_goes_into_all_windows_it_is_said_to_belong_to() -> None:
-    one = bank()
-    key = UnitKey(CAMERA, 1, 180 * MS)
-    assert one.add(key, grid(1.0), [700 * MS, 300 * MS]) == (700 * MS, 300 * MS)
-    assert one.open_ends_ns == (300 * MS, 700 * MS)
-    assert [values(one.close(end * MS)) for end in (300, 500, 700)] == [[1.0], [], [1.0]]
-
-
-def test_a_unit_has_its_place_in_a_window_by_its_stamp() -> None:
-    one = bank()
-    enter(one, Came(1.0, CAMERA, 180, 250))
-    seconds = [one.close(end * MS)[CAMERA].units[0][1] for end in (300, 700)]
-    assert seconds == pytest.approx([0.12, 0.52])
-
-
-def test_nothing_is_computed_before_it_is_needed() -> None:
-    one = bank()
-    enter(one, Came(1.0, CAMERA, 150, 150))
-    assert not one.steps
-    assert one.waiting == 5
-    assert one.work_ahead()
-    assert one.steps == {CAMERA: 1}
-
-
 def test_the_window_that_ends_first_is_stepped_first() -> None:
     aggregator = ListingAggregator()
     one = WindowBank({CAMERA: aggregator})
@@ -91,25 +67,6 @@ def test_the_window_that_ends_first_is_stepped_first() -> None:
     assert not one.waiting
 
 
-def test_a_decision_waits_for_the_steps_of_its_own_window_only() -> None:
-    one = bank()
-    for i in range(5):
-        enter(one, Came(float(i), CAMERA, 210 + i, 210 + i))
-    while one.work_ahead():
-        pass
-    before = one.steps.total()
-    enter(one, Came(9.0, CAMERA, 299, 299))
-    assert values(one.close(300 * MS)) == [0.0, 1.0, 2.0, 3.0, 4.0, 9.0]
-    assert one.steps.total() == before + 1
-
-
-def test_a_unit_that_comes_after_its_window_closed_enters_only_those_still_open() -> None:
-    one = bank()
-    one.close(400 * MS)
-    assert enter(one, Came(1.0, CAMERA, 250, 290)) == (500, 600, 700)
-    assert enter(one, Came(2.0, CAMERA, -300, -300)) == ()
-
-
 def test_a_closed_window_is_gone_and_so_are_those_before() -> None:
     one = bank()
     enter(one, Came(1.0, CAMERA, 250, 250))
@@ -117,12 +74,6 @@ def test_a_closed_window_is_gone_and_so_are_those_before() -> None:
     assert [end // MS for end in one.open_ends_ns] == [600, 700]
     with pytest.raises(AggregationError, match='ends at 400000000 ns is closed'):
         one.close(400 * MS)
-
-
-def test_a_window_without_units_has_empty_states() -> None:
-    states = bank().close(300 * MS)
-    assert [state.values for state in states.values()] == [[], []]
-    assert {state.end_ns for state in states.values()} == {300 * MS}
 
 
 def test_a_unit_older_than_those_stepped_is_put_in_its_place() -> None:
@@ -145,13 +96,6 @@ def test_a_late_unit_costs_the_steps_after_it_and_none_of_the_other_modality() -
     enter(one, Came(7.0, CAMERA, 245, 280))
     one.state(300 * MS)
     assert one.steps - before == {CAMERA: 2}
-
-
-def test_units_of_one_stamp_are_taken_in_the_order_of_their_numbers() -> None:
-    one = bank()
-    for value in (3.0, 1.0, 2.0):
-        enter(one, Came(value, CAMERA, 250, 260))
-    assert values(one.close(300 * MS)) == [1.0, 2.0, 3.0]
 
 
 def test_a_unit_that_comes_twice_is_taken_once_and_counted() -> None:
@@ -186,16 +130,6 @@ def test_units_from_the_future_find_no_room() -> None:
     assert enter(one, Came(1.0, CAMERA, 10**9 + 50, 10**9 + 50)) != ()
 
 
-def test_a_window_can_be_dropped_without_the_steps_that_are_left() -> None:
-    one = bank()
-    enter(one, Came(1.0, CAMERA, 250, 250))
-    assert (one.waiting_for(300 * MS), one.waiting) == (1, 5)
-    one.drop(500 * MS)
-    assert not one.steps
-    assert one.open_ends_ns == (600 * MS, 700 * MS)
-    assert enter(one, Came(2.0, CAMERA, 240, 250)) == (600, 700)
-
-
 def test_an_unusable_grid_enters_no_window() -> None:
     one = bank()
     with pytest.raises(AggregationError, match='cannot be aggregated'):
@@ -203,14 +137,6 @@ def test_an_unusable_grid_enters_no_window() -> None:
     with pytest.raises(AggregationError, match="'sonar' are not aggregated; these are: camera"):
         one.add(UnitKey('sonar', 0, 250 * MS), grid(1.0), [300 * MS])
     assert not one.open_ends_ns
-
-
-def test_after_a_reset_the_clock_may_go_back() -> None:
-    one = bank()
-    one.close(900 * MS)
-    assert enter(one, Came(1.0, CAMERA, 100, 100)) == ()
-    one.reset()
-    assert enter(one, Came(1.0, CAMERA, 100, 100)) == (100, 200, 300, 400, 500)
 
 
 units = st.lists(

@@ -17,7 +17,7 @@ from mmedge_ros.clock import TimeBudget
 from mmedge_ros.data_types import CAMERA, RADAR, Box, UnitFeatures
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
 from mmedge_ros.fusion import FusionError
-from mmedge_ros.fusion.feature_fusion import FeatureFusion, FeatureFusionParameters
+from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.geometry.sensor_poses import SensorGeometry, resolve_geometry
 from mmedge_ros.geometry.transforms import TransformTree
@@ -89,29 +89,6 @@ def test_each_unit_is_taken_once_into_each_of_its_windows() -> None:
     assert networks.steps == dict.fromkeys(expected, 1)
 
 
-def test_work_for_later_windows_is_not_done_before_it_is_needed() -> None:
-    networks = FakeFusionNetworks()
-    subject = fusion(networks)
-    for each in (picture(40), scan(50), picture(70, 1)):
-        subject.add(each, [at(100), at(200), at(300)], HERE)
-        subject.advance(at(100))
-    assert {end for end, _, _ in networks.steps} == {at(100)}
-    subject.decide(at(100))
-    assert {end for end, _, _ in networks.steps} == {at(100)}
-    subject.work_ahead()
-    assert networks.order[-1] == (at(200), CAMERA, at(35))
-    assert subject.has_work
-
-
-def test_what_is_left_to_do_is_done_when_its_window_is_decided() -> None:
-    networks = FakeFusionNetworks()
-    subject = fusion(networks)
-    for each in (picture(40), scan(50), picture(70, 1)):
-        subject.add(each, [at(100), at(200)], HERE)
-    assert subject.decide(at(200))
-    assert networks.fused[at(200)] == {CAMERA: [at(35), at(65)], RADAR: [at(45)]}
-
-
 def test_a_window_without_a_new_picture_has_no_result_and_costs_nothing() -> None:
     networks = FakeFusionNetworks()
     subject = fusion(networks)
@@ -121,16 +98,6 @@ def test_a_window_without_a_new_picture_has_no_result_and_costs_nothing() -> Non
     assert not subject.decide(at(200))
     assert not subject.decide(at(300))
     assert list(networks.fused) == [at(100)]
-
-
-def test_windows_that_were_passed_over_are_forgotten() -> None:
-    subject = fusion()
-    for end in range(100, 600, 100):
-        subject.add(picture(40 + end, end), [at(end), at(end + 100)], HERE)
-    subject.decide(at(2000))
-    assert not subject.has_work
-    assert subject._bank.open_ends_ns == ()
-    assert subject._pictures == {}
 
 
 def test_all_but_the_newest_picture_are_fused_before_their_window_is_decided() -> None:
@@ -144,19 +111,6 @@ def test_all_but_the_newest_picture_are_fused_before_their_window_is_decided() -
     result = subject.decide(at(100))
     assert networks.fusings == 3
     assert [one.picture.sequence for one in result] == [0, 1, 2]
-
-
-def test_pictures_of_the_next_decision_go_before_the_steps_of_later_windows() -> None:
-    networks = CountingNetworks()
-    subject = fusion(networks)
-    for each in (picture(20, 0), picture(50, 1)):
-        subject.add(each, [at(100), at(200)], HERE)
-        subject.advance(at(100))
-    subject.work_ahead()
-    assert networks.fusings == 1
-    assert {end for end, _, _ in networks.steps} == {at(100)}
-    subject.work_ahead()
-    assert networks.order[-1] == (at(200), CAMERA, at(15))
 
 
 def test_a_picture_fused_ahead_is_fused_again_when_a_unit_before_it_comes_late() -> None:
@@ -204,40 +158,6 @@ def test_a_unit_that_comes_after_a_newer_one_is_put_in_its_place(ahead: int) -> 
     assert [one.picture for one in result] == [picture(40, 0).key, picture(60, 1).key]
     assert result[1].detections[0].box == pytest.approx(other, abs=0.5)
     assert not subject.refused
-
-
-def test_a_late_picture_is_used_in_open_windows_and_no_picture_is_decided_on_twice() -> None:
-    networks = FakeFusionNetworks()
-    subject = fusion(networks)
-    subject.add(picture(60, 1), [at(100), at(200), at(300)], HERE)
-    assert subject.decide(at(100))
-    subject.add(picture(40, 0), [at(200), at(300)], HERE)
-    assert not subject.decide(at(200))
-    subject.add(picture(250, 2), [at(300)], HERE)
-    assert [one.picture for one in subject.decide(at(300))] == [picture(250, 2).key]
-    assert networks.fused[at(300)][CAMERA] == [at(35), at(55), at(245)]
-
-
-def test_a_unit_that_comes_twice_is_taken_once_and_counted() -> None:
-    networks = FakeFusionNetworks()
-    subject = fusion(networks)
-    for each in (picture(60, 1), picture(40, 0), scan(30), picture(60, 1), picture(40, 0)):
-        assert subject.add(each, [at(100), at(200)], HERE)
-    subject.decide(at(200))
-    assert networks.fused[at(200)] == {CAMERA: [at(35), at(55)], RADAR: [at(25)]}
-    assert subject.refused == {'a camera unit that came twice': 2}
-
-
-def test_of_two_pictures_of_one_stamp_the_one_that_was_taken_last_is_the_newest() -> None:
-    for order in ((0, 1), (1, 0)):
-        networks = FakeFusionNetworks()
-        subject = fusion(networks)
-        boxes = BOX, Box(300.0, 100.0, 340.0, 200.0)
-        for number in order:
-            subject.add(picture(60, number, boxes[number]), [at(100)], HERE)
-        result = subject.decide(at(100))
-        assert [one.picture for one in result] == [picture(60, 0).key, picture(60, 1).key]
-        assert result[1].detections[0].box == pytest.approx(boxes[1], abs=0.5)
 
 
 DRAWN = st.lists(
@@ -345,17 +265,6 @@ def test_a_flood_of_ever_later_units_costs_no_more_than_one_in_order() -> None:
     assert stamps == sorted(stamps)
 
 
-def test_after_a_reset_older_units_are_taken_again() -> None:
-    subject = fusion()
-    subject.add(picture(60, 1), [at(100)], HERE)
-    subject.reset()
-    assert not subject.has_work
-    subject.add(picture(40), [at(100)], HERE)
-    (result,) = subject.decide(at(100))
-    assert result.picture == picture(40).key
-    assert not subject.refused
-
-
 def test_networks_of_another_version_are_found_out_at_the_start() -> None:
     class Wrong(FakeFusionNetworks):
         def fuse(self, state) -> np.ndarray:
@@ -364,11 +273,6 @@ def test_networks_of_another_version_are_found_out_at_the_start() -> None:
     fusion().warm_up()
     with pytest.raises(FusionError, match='48, 30, 40'):
         fusion(Wrong()).warm_up()
-
-
-def test_the_bundle_says_the_threshold_unless_a_parameter_does() -> None:
-    assert FeatureFusionParameters().decoding(0.23).threshold == 0.23
-    assert FeatureFusionParameters(score_threshold=0.5).decoding(0.23).threshold == 0.5
 
 
 # ------------------------------------------------------------------------------ short time
@@ -439,10 +343,3 @@ def test_work_that_never_fits_is_tried_again() -> None:
     budget.ended('fusing', begun_ns)
     budget.begin(clock.ns + 20 * MS)
     assert [budget.fits(fusing=1) for _ in range(20)].count(False) < 18
-
-
-def test_in_virtual_time_everything_fits() -> None:
-    budget = TimeBudget()
-    budget.ended('fusing', budget.started())
-    assert budget.fits(fusing=1_000_000)
-    assert budget.usual_ns('fusing') == 0

@@ -55,10 +55,6 @@ def test_any_box_on_any_scale_of_any_picture_comes_back(picture, stride, label, 
     assert result.distance_deviation == pytest.approx(0.15 * distance, rel=1e-5)
 
 
-def test_maps_that_say_nothing_hold_nothing() -> None:
-    assert decode_maps(maps_with([], VGA), VGA, PARAMETERS) == ()
-
-
 def test_of_overlapping_boxes_of_one_label_the_best_stays() -> None:
     box, near = Box(100, 100, 200, 300), Box(104, 98, 203, 297)
     cells = [
@@ -75,13 +71,6 @@ def test_a_repeated_coarse_cell_is_read_once() -> None:
     maps = maps_with([Cell(Box(100, 100, 300, 300), 32, 'person', 0.9, 5.0)], VGA)
     apart = DecodingParameters(0.1, iou_threshold=1.0)
     assert len(decode_maps(maps, VGA, apart)) == 1
-
-
-def test_what_is_below_the_threshold_is_left_out() -> None:
-    maps = maps_with([Cell(Box(9, 9, 99, 99), 16, 'person', 0.3, 5.0)], VGA)
-    assert decode_maps(maps, VGA, DecodingParameters(0.31)) == ()
-    assert len(decode_maps(maps, VGA, DecodingParameters(0.29))) == 1
-    assert decode_maps(maps, VGA, DecodingParameters(1.0)) == ()
 
 
 def test_only_the_kept_labels_are_found_and_only_the_best_of_them() -> None:

@@ -87,12 +87,6 @@ def test_a_direction_is_found_again_in_the_picture(
     assert abs((peak_row + 0.5) * CELL - down) <= 1.1 * CELL
 
 
-def test_without_calibration_the_picture_shows_what_the_radar_sees() -> None:
-    grid = np.random.default_rng(1).normal(size=RADAR_GRID).astype(np.float16)
-    same = geometry(None, np.eye(3), np.eye(3))
-    np.testing.assert_allclose(warped_grid(grid, same), grid.astype(np.float32), atol=1e-6)
-
-
 def test_what_the_radar_does_not_see_is_zero() -> None:
     ones = np.ones(RADAR_GRID, np.float32)
     backwards = geometry(camera(), np.eye(3), turned(yaw=180))
@@ -198,20 +192,6 @@ def test_the_motion_of_the_drone_is_taken_out() -> None:
     assert still[2].min() == pytest.approx(-1.0)
 
 
-def test_without_odometry_static_returns_give_the_motion_of_the_drone() -> None:
-    unknown = SensorGeometry('base_link', MODEL, CAMERA_POSE, RADAR_POSE)
-    angles = np.radians(np.linspace(-30, 30, 15))
-    walls = [(30 * math.cos(a), 30 * math.sin(a), 0.0, -5 * math.cos(a), 10.0) for a in angles]
-    result = raster_of_returns(scan_of(*walls), unknown)
-    assert np.abs(result[2]).max() < 0.02
-
-
-def test_what_is_outside_the_picture_is_left_out() -> None:
-    behind, aside = (-5.0, 0.0, 0.0, 1.0, 10.0), (5.0, 30.0, 0.0, 1.0, 10.0)
-    assert not raster_of_returns(scan_of(behind, aside), STANDING).any()
-    assert not raster_of_returns(scan_of(), STANDING).any()
-
-
 def test_a_picture_of_another_shape_is_laid_onto_the_canvas_as_the_encoders_do() -> None:
     k = np.array([[800.0, 0, 639.5], [0, 800, 359.5], [0, 0, 1]])
     wide = SensorGeometry(
@@ -249,9 +229,3 @@ def test_hostile_returns_make_a_tame_raster(rows) -> None:
         raster = raster_of_returns(scan_of(*rows), geometry)
         assert np.isfinite(raster).all()
         assert np.abs(raster).max(initial=0.0) <= 10.0
-
-
-def test_a_cloud_of_a_lidar_is_thinned() -> None:
-    rows = np.tile(np.array([[10.0, 0.5, 0.0, 0.0, 10.0]], np.float32), (100_000, 1))
-    raster = raster_of_returns(features(unit(100, RADAR), returns=rows), STANDING)
-    assert 0 < raster[0].max() <= np.float32(math.log(501))

@@ -22,7 +22,7 @@ from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.judged_flight import bundle_about, bundle_of
 from mmedge_lab.training.certificate import FlightLoss
 from mmedge_lab.training.gate_loop import FlightLoop, Never
-from mmedge_lab.training.gate_training import GateFlight, flown
+from mmedge_lab.training.gate_training import GateSetting, flown, open_loop
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.pipeline.pipeline_parameters import DECISION
@@ -61,23 +61,14 @@ class _Opener:
     bundle: BundleUnderTest
     level: str
     seconds: float
-    request: BenchRequest
 
     def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> _GateLoops:
         assert subject.path is not None  # subjects of `BenchRequest.flights` have one
         gate = bundle_gate(self.bundle.folder)
         strategy = DECISION if gate is None else gate.strategy
         configuration = flown(self.bundle, self.level, strategy)
-        flight = GateFlight(
-            subject.path,
-            0,
-            self.bundle,
-            strategy,
-            configuration,
-            self.request.out,
-            self.seconds,
-        )
-        loops = _GateLoops(flight.loop(with_greys=True), gate)
+        setting = GateSetting(self.bundle, strategy, configuration, self.seconds)
+        loops = _GateLoops(open_loop(subject.path, setting, with_greys=True), gate)
         on_share(0.5)
         return loops
 
@@ -103,7 +94,7 @@ def bench(
         request.chosen(rows),
         _FIGURES,
         subjects,
-        _Opener(bundle, level, seconds, request),
+        _Opener(bundle, level, seconds),
         references=(LOWER_ALIKE, REUSE_ALIKE),
         key=f'{bundle.digest} {level} {delta:g} {seconds:g}',
         about={**bundle_about(bundle, subjects), 'level': level},

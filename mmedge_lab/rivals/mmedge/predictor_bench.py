@@ -40,17 +40,14 @@ _FIGURES = {
 
 @dataclass(frozen=True)
 class _Opener:
-    """Replays a flight in every configuration; its windows are kept."""
+    """Replays a flight in every configuration."""
 
     bundle: BundleUnderTest
     seconds: float
-    out: Path
 
     def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> Windows:
         assert subject.path is not None  # subjects of `BenchRequest.flights` have one
-        file = self.out / 'windows' / f'{subject.name}.{self.bundle.digest[:12]}.npz'
-        collect(subject.path, self.bundle, self.seconds, file, on_share)
-        return collected(file)
+        return collected(collect(self.bundle, self.seconds, subject.path, 0, on_share))
 
 
 def bench(request: BenchRequest, *, seconds: float = 4.0) -> Bench:
@@ -69,7 +66,7 @@ def bench(request: BenchRequest, *, seconds: float = 4.0) -> Bench:
         ),
         _FIGURES,
         subjects,
-        _Opener(bundle, seconds, request.out),
+        _Opener(bundle, seconds),
         references=(TABLE,),
         key=f'{bundle.digest} {seconds:g}',
         about=bundle_about(bundle, subjects),

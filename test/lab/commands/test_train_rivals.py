@@ -68,7 +68,7 @@ def test_too_few_flights_are_refused_and_their_samples_kept(place: Path) -> None
     add_flights(place / 'train', 1, 0.6)
     assert refusal(train(place))
     assert not (place / 'out').exists()
-    assert list(place.glob('.out.training/**/flight_0.npz'))
+    assert list(place.glob('.out.training/**/samples.npz'))
 
 
 def test_the_trained_rival_is_a_folder_that_is_judged_by_its_validation_set(

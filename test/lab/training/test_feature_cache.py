@@ -18,7 +18,6 @@ from mmedge_lab.training.feature_cache import (
     SCAN_STEP,
     Grid,
     RecordingEncoder,
-    cache_key,
     read_flight,
     write_flight,
 )
@@ -84,13 +83,6 @@ def test_a_unit_that_cannot_be_encoded_is_marked(flight: Path, tmp_path: Path) -
     assert not cached.grids[CAMERA, 'large'][3].any()
 
 
-def test_window_ends_between_pictures_have_a_truth_too(flight: Path, tmp_path: Path) -> None:
-    write_flight(flight, tmp_path / 'one', 'key', Opened(), STRIDE_NS)
-    truth = read_flight(tmp_path / 'one').truth
-    ends = [stamp for stamp in truth.instants_ns.tolist() if stamp % STRIDE_NS == 0]
-    assert len(ends) >= 5
-
-
 def test_it_is_encoded_once_unless_something_changed(flight: Path, tmp_path: Path) -> None:
     opened = Opened()
     for key, times in (('a', 1), ('a', 1), ('b', 2)):
@@ -98,16 +90,6 @@ def test_it_is_encoded_once_unless_something_changed(flight: Path, tmp_path: Pat
         assert opened.times == times
     assert read_flight(tmp_path / 'one').key == 'b'
     assert [path.name for path in tmp_path.iterdir()] == ['one']
-
-
-def test_the_key_tells_flights_encoders_and_strides_apart() -> None:
-    keys = {
-        cache_key({'name': name}, parts, stride)
-        for name in 'ab'
-        for parts in 'xy'
-        for stride in (1, 2)
-    }
-    assert len(keys) == 8
 
 
 def test_a_flight_without_ground_truth_is_refused_in_a_sentence(tmp_path: Path) -> None:

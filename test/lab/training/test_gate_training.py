@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +15,16 @@ from typer.testing import CliRunner, Result
 from mmedge_lab.commands.train import train_app
 from mmedge_lab.judging.bundle_evaluation import NOMINAL
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
-from mmedge_lab.training import TrainingError, gate_training
+from mmedge_lab.training import gate_training
+from mmedge_lab.training.certificate import FlightLoss
 from mmedge_lab.training.dense_training import Fit
 from mmedge_lab.training.gate_loop import LoopSettings
-from mmedge_lab.training.gate_training import THRESHOLDS, GateFlight, collect_samples
+from mmedge_lab.training.gate_training import (
+    THRESHOLDS,
+    GateSetting,
+    collect_samples,
+    try_gate,
+)
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
 from mmedge_ros.skipping.bundle_gate import bundle_gate
@@ -45,45 +50,18 @@ def test_samples_are_features_with_what_would_have_come_of_a_yes() -> None:
     assert 0.0 <= changing.kept.min() < changing.kept.max() <= 1.0
 
 
-@pytest.fixture(scope='module')
-def flight(tmp_path_factory: pytest.TempPathFactory) -> GateFlight:
-    folder = tmp_path_factory.mktemp('gate')
-    bundle = BundleUnderTest(write_tiny_bundle(folder / 'tiny'), NOMINAL, 'digest')
-    bag = write_bag(folder / 'flight', messages=recording_with_truth(2.0))
+def test_a_gate_is_tried_at_every_threshold(tmp_path: Path) -> None:
+    bundle = BundleUnderTest(write_tiny_bundle(tmp_path / 'tiny'), NOMINAL, 'digest')
+    bag = write_bag(tmp_path / 'flight', messages=recording_with_truth(2.0))
     camera, radar = (
         ModalityConfiguration(CAMERA, 20.0, 'small'),
         ModalityConfiguration(RADAR, 20.0),
     )
-    configuration = Configuration(1, 0, (camera, radar))
-    return GateFlight(bag, 3, bundle, DECISION, configuration, folder / 'results')
-
-
-def test_what_a_flight_gave_is_kept(flight: GateFlight, monkeypatch: pytest.MonkeyPatch) -> None:
-    flight.collect(lambda _: None)
-    flight.try_gate(YES, lambda _: None)
-    samples, losses = flight.samples(), flight.losses(YES)
-    assert set(samples.flights.tolist()) == {3}
+    setting = GateSetting(bundle, DECISION, Configuration(1, 0, (camera, radar)))
+    losses = [FlightLoss(*row) for row in try_gate(YES, setting, bag, 3, print)['losses']]
     assert len(losses) == len(THRESHOLDS)
     assert losses[0].early > 0
     assert losses[0].encodes > losses[0].saved > 0
-    # No flight is read again.
-    monkeypatch.setattr(GateFlight, 'loop', None)
-    flight.collect(lambda _: None)
-    flight.try_gate(YES, lambda _: None)
-    assert flight.losses(YES) == losses
-
-
-def test_samples_that_are_damaged_are_said_to_be(flight: GateFlight, tmp_path: Path) -> None:
-    broken = replace(flight, folder=tmp_path)
-    with pytest.raises(TrainingError, match='run the same command again'):
-        broken.samples()
-    path = tmp_path / f'{flight.path.name}.samples.npz'
-    path.write_bytes(b'PK nonsense')
-    with pytest.raises(TrainingError, match='run the same command again'):
-        broken.samples()
-    np.savez(path, questions=np.zeros((1, 2)), kept=[1.0], fields=['lead', 'x'])
-    with pytest.raises(TrainingError, match='another version'):
-        broken.samples()
 
 
 def test_thresholds_go_from_careful_to_careless() -> None:
@@ -140,7 +118,7 @@ def test_a_certified_gate_is_in_a_copy_of_the_bundle(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fit = Fit(None, 5, 0.4, 0.6)  # type: ignore[arg-type]
-    monkeypatch.setattr(gate_training, 'make_gate', lambda *_: (YES, fit))
+    monkeypatch.setattr(gate_training, 'train_gate', lambda *_: (YES, fit))
     monkeypatch.setattr(gate_training, 'THRESHOLDS', (0.9,))
     write_short_flights(place / 'samples', 1, 0.5)
     write_short_flights(place / 'calibration', 10, 1.3)

@@ -16,7 +16,6 @@ from mmedge_lab.judging.bundle_evaluation import NOMINAL
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.encoded_flight import replay_encoded
 from mmedge_lab.judging.flight_cases import encoded_with_truth
-from mmedge_lab.training import accuracy_predictor_samples
 from mmedge_lab.training.accuracy_predictor_samples import (
     LEARNT_RATES,
     caching_pipeline,
@@ -89,21 +88,13 @@ def test_flights_become_a_bundle_that_says_which_is_used(place: Path) -> None:
     assert manifest_of(place / 'tiny').get('predictor') is None
 
 
-def test_what_was_replayed_is_not_replayed_again(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_known_of_a_flight_is_collected_with_its_windows(place: Path) -> None:
     write_short_flights(place / 'calibration', 1, 1.8)
-    flight, file = place / 'calibration' / 'flight_0', place / 'kept.npz'
     bundle = BundleUnderTest(place / 'tiny', NOMINAL, '')
-    collect(flight, bundle, 0.0, file, lambda _: None)
-    first = collected(file)
-    monkeypatch.setattr(accuracy_predictor_samples, 'replay_encoded', None)
-    collect(flight, bundle, 0.0, file, lambda _: None)
-    for before, after in zip(first, collected(file), strict=True):
-        np.testing.assert_array_equal(before, after)
-    assert len(first.values) > 0
+    windows = collected(collect(bundle, 0.0, place / 'calibration' / 'flight_0', 0, print))
+    assert len(windows.values) > 0
     # By then a picture and a scan were known.
-    assert np.isfinite(first.known[:, -1, 1]).all()
+    assert np.isfinite(windows.known[:, -1, 1]).all()
 
 
 def test_replays_with_cached_measurements_are_those_of_a_plain_pipeline(place: Path) -> None:

@@ -64,14 +64,6 @@ def test_who_need_not_be_found_is_not_taught_to_be_nothing() -> None:
     assert set(np.unique(people).tolist()) == {-1, 0, 1}
 
 
-def test_cars_are_nobody() -> None:
-    people, log_range = people_in_view(
-        truth_of((CAR, (40.0, 90.0, 180.0, 150.0), 10.0, True)), CELLS
-    )
-    assert not people.any()
-    assert np.isnan(log_range).all()
-
-
 def test_even_the_smallest_person_has_a_cell() -> None:
     for x in np.arange(100.0, 130.0, 0.7):
         people, _ = people_in_view(

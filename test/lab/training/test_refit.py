@@ -142,15 +142,6 @@ def test_a_fusion_of_other_epochs_or_fewer_flights_is_stale(request_of: RefitReq
     assert planned[f'fusion of {FUSED_BUNDLE}'] == 'stale: learned in 2 epochs from 90 flights'
 
 
-def test_a_bundle_that_does_not_say_what_it_was_made_from_is_made_anew(
-    request_of: RefitRequest,
-) -> None:
-    bundle = write_bundle(request_of, CAMERA_BUNDLE)
-    change(bundle, lambda content: content.update(training={'narrow': 'a network'}))
-    reason = reasons(request_of, 'levels')[f'levels of {CAMERA_BUNDLE}']
-    assert reason == 'not said from which detectors it was made'
-
-
 def test_an_interrupted_refit_goes_on_where_it_was() -> None:
     done: list[str] = []
     broken = {'second'}
@@ -169,12 +160,6 @@ def test_an_interrupted_refit_goes_on_where_it_was() -> None:
     broken.clear()
     assert [do_step(each, silent) for each in steps] == [False, True, True]
     assert done == ['first', 'second', 'third']
-
-
-def test_a_step_that_makes_nothing_is_an_error() -> None:
-    step = Step('noise', Path('people'), lambda: MISSING, lambda report: None)
-    with pytest.raises(TrainingError, match='noise of people was made and is missing'):
-        do_step(step, silent)
 
 
 def test_a_part_is_stale_when_the_encoders_are_others(request_of: RefitRequest) -> None:

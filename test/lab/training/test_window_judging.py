@@ -7,7 +7,7 @@ import pytest
 from hand_made_features import AWAY, hand_made_flight
 
 from mmedge_lab.training.window_batches import WindowBatch, joined
-from mmedge_lab.training.window_judging import Judgement, judge
+from mmedge_lab.training.window_judging import judge
 from mmedge_lab.training.window_set import Configuration, WindowSet
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding.feature_grid import MAP_SHAPE, SEMANTIC_CHANNELS, empty_semantics
@@ -66,12 +66,6 @@ def test_wrong_boxes_lower_the_worth_and_the_best_threshold_avoids_them() -> Non
     assert fused.best().threshold > 0.25
 
 
-def test_nothing_judged_is_no_figure() -> None:
-    figures = Judgement().best()
-    assert np.isnan(figures.worth)
-    assert figures.people == 0
-
-
 def test_padding_comes_first_so_that_the_newest_unit_is_the_last() -> None:
     flight, end = WINDOWS.ends[-1]
     windows = [
@@ -84,11 +78,3 @@ def test_padding_comes_first_so_that_the_newest_unit_is_the_last() -> None:
     known = WINDOWS.flights[0].grids[CAMERA, 'large'][last]
     assert (batch.camera.grids[1, -1] == known).all()
     assert (batch.camera.seconds[1, -1] < batch.camera.seconds[1, -2]).all()
-
-
-def test_counts_are_those_of_all_windows_together() -> None:
-    fused, _ = judge(WINDOWS, CHOSEN, lambda batch: newest(batch, 1.5 * AWAY))
-    counts = fused.counts(0.3)
-    assert (counts.people, counts.hits, counts.wrong) == (len(CHOSEN), len(CHOSEN), 0)
-    assert counts.iou / counts.people == pytest.approx(fused.at(0.3).worth)
-    assert counts.errors == pytest.approx([0.5] * len(CHOSEN), abs=1e-3)

@@ -58,20 +58,6 @@ def test_a_result_refers_to_the_newest_picture_or_to_the_end() -> None:
     assert WINDOWS.reference_ns(silent) == END_NS
 
 
-def test_a_calm_window_is_whole_and_of_one_level() -> None:
-    for seed in range(20):
-        window = drawn(CALM, seed)
-        for kind in (CAMERA, RADAR):
-            whole = WINDOWS.at(0, END_NS, Configuration()).units[kind]
-            assert window.units[kind].places.tolist() == whole.places.tolist()
-            assert len(set(window.units[kind].levels.tolist())) == 1
-
-
-def test_every_level_is_drawn() -> None:
-    seen = {(k, int(drawn(CALM, s).units[k].levels[0])) for s in range(60) for k in NATIVE}
-    assert seen == {(k, n) for k in NATIVE for n in range(len(LEVELS))}
-
-
 def test_levels_are_mixed_in_as_many_windows_as_asked() -> None:
     mixed = sum(
         len(set(drawn(replace(CALM, mixed=0.5), seed).units[CAMERA].levels.tolist())) > 1
@@ -92,12 +78,6 @@ def test_a_lossy_window_lacks_units_anywhere() -> None:
     lossy = [drawn(replace(CALM, lossy=1.0), s).units[CAMERA].places.tolist() for s in range(40)]
     assert any(whole[-1] not in result for result in lossy)
     assert any(whole[-1] in result and len(result) < len(whole) for result in lossy)
-
-
-def test_a_silent_radar_leaves_the_camera_alone() -> None:
-    window = drawn(replace(CALM, no_radar=1.0), 0)
-    assert not len(window.units[RADAR].places)
-    assert len(window.units[CAMERA].places)
 
 
 @settings(max_examples=60, deadline=None)

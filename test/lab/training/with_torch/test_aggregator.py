@@ -92,36 +92,11 @@ def test_windows_of_a_batch_know_nothing_of_each_other(
                 assert difference(result[w], wanted[0]) < LARGEST_DIFFERENCE
 
 
-def test_a_window_without_units_is_all_zeros() -> None:
-    with torch.no_grad():
-        empty = aggregator()(grids(0, 2, 0, 4), torch.zeros(2, 0), torch.zeros(2, 0))
-    assert [tuple(part.shape) for part in empty] == [(2, 32, 30, 40), (2, 4, 30, 40), (2, 3)]
-    assert not any(part.any() for part in empty)
-
-
-def test_facts_tell_age_and_number_of_units() -> None:
-    valid = torch.tensor([[1.0, 1.0, 0.0]])
-    with torch.no_grad():
-        facts = aggregator()(grids(0, 1, 3, 4), torch.tensor([[0.05, 0.3, 0.0]]), valid).facts
-    np.testing.assert_allclose(facts, [[1.0, 0.05, np.log(3.0)]], atol=1e-6)
-
-
 def test_gradients_reach_every_weight() -> None:
     one = aggregator()
     aggregate = one(grids(0, 2, 6, 4), torch.tensor([at_rate(20, 6)] * 2), torch.ones(2, 6))
     (aggregate.pooled * grids(1, 2, 32)).sum().backward()
     assert all(p.grad is not None and bool(p.grad.any()) for p in one.parameters())
-
-
-def test_mixed_precision_gives_nearly_the_same() -> None:
-    one = aggregator()
-    inputs = grids(0, 2, 6, 4), torch.tensor([at_rate(20, 6)] * 2), torch.ones(2, 6)
-    with torch.no_grad():
-        exact = one(*inputs).pooled
-        with torch.autocast('cpu', torch.bfloat16):
-            rounded = one(*inputs).pooled
-    assert rounded.dtype == torch.float32
-    assert difference(exact, rounded) < 0.05 * float(exact.abs().max())
 
 
 # ------------------------------------------------------------------------------ what it sees
@@ -146,21 +121,6 @@ def test_differences_do_not_telescope(differences: bool) -> None:
     assert change > 1e-2 if differences else change < 1e-6
 
 
-def test_differences_are_taken_at_lags_in_time_not_in_index() -> None:
-    one = aggregator(shift=False)
-    units = grids(0, 3, 4)
-    # At 10 Hz the last two are 0.1 s apart; at 30 Hz no unit is old enough for any lag.
-    apart = [pooled(one, units, at_rate(10, 3)), pooled(one, units[[1, 0, 2]], at_rate(10, 3))]
-    without = aggregator(shift=False)
-    with torch.no_grad():
-        for layer in without.from_changes:
-            layer.weight.zero_()
-    assert difference(apart[0], pooled(without, units, at_rate(10, 3))) > 1e-2
-    assert (
-        difference(pooled(one, units, at_rate(45, 3)), pooled(without, units, at_rate(45, 3))) == 0
-    )
-
-
 def alone(one: Aggregator, units: torch.Tensor, seconds: Sequence[float]) -> torch.Tensor:
     """Return the weighted mean of units that know nothing of each other."""
     decay = torch.nn.functional.softplus(one.decay.detach())
@@ -168,14 +128,6 @@ def alone(one: Aggregator, units: torch.Tensor, seconds: Sequence[float]) -> tor
     parts = [pooled(one, unit[None], [s]) for unit, s in zip(units, seconds, strict=True)]
     total = sum(w[:, None, None] * part for w, part in zip(weights, parts, strict=True))
     return total / sum(weights)[:, None, None]
-
-
-@pytest.mark.parametrize(('gap', 'neighbours'), [(0.119, True), (0.121, False)])
-def test_neighbours_in_the_shift_are_near_in_time(gap: float, neighbours: bool) -> None:
-    one = aggregator(differences=False)
-    units, seconds = grids(0, 2, 4), [gap, 0.0]
-    change = difference(pooled(one, units, seconds), alone(one, units, seconds))
-    assert change > 1e-2 if neighbours else change < LARGEST_DIFFERENCE
 
 
 def test_without_shift_units_know_nothing_of_their_neighbours() -> None:
@@ -255,30 +207,6 @@ def test_a_missing_modality_is_masked_whatever_its_tensors_hold() -> None:
     camera = Aggregate(grids(3, 1, 32), grids(4, 1, 64), torch.tensor([[1.0, 0.1, 1.0]]))
     with torch.no_grad():
         assert torch.equal(head(camera, absent[0]), head(camera, absent[1]))
-
-
-def test_both_modalities_reach_the_maps() -> None:
-    network, batch = fusion(), batch_of(0, 4, 3)
-    with torch.no_grad():
-        maps = network(batch)
-        for part in ('camera', 'radar'):
-            changed = batch._replace(**{part: getattr(batch, part) + 1.0})
-            assert difference(network(changed)[:, SEMANTICS:], maps[:, SEMANTICS:]) > 1e-4
-
-
-def test_statistics_go_to_the_aggregators_and_the_head() -> None:
-    network = FusionNetwork()
-    network.set_statistics(
-        (torch.ones(64), torch.ones(64)), (torch.full((20,), 2.0), torch.ones(20))
-    )
-    means = [
-        float(part.mean.mean())
-        for part in (
-            *(network.camera.standardise, network.head.camera),
-            *(network.radar.standardise, network.head.radar),
-        )
-    ]
-    assert means == [1.0, 1.0, 2.0, 2.0]
 
 
 # ------------------------------------------------------------------------------ the rival
@@ -430,19 +358,6 @@ def test_what_streams_in_flight_equals_a_batch(
         assert np.abs(maps - wanted.numpy()).max() < LARGEST_DIFFERENCE
 
 
-def test_half_the_bytes_give_what_rounded_weights_give(
-    network: FusionNetwork, tmp_path: Path
-) -> None:
-    whole, half = tmp_path / 'whole', tmp_path / 'half'
-    for folder in (whole, half):
-        folder.mkdir()
-    export_fusion(network, whole, half=False)
-    check = export_fusion(network, half)
-    assert max(check.pooled, check.maps) < LARGEST_DIFFERENCE
-    sizes = [sum(path.stat().st_size for path in folder.iterdir()) for folder in (whole, half)]
-    assert sizes[1] < 0.7 * sizes[0]
-
-
 def test_an_export_of_other_weights_is_found_out(network: FusionNetwork, tmp_path: Path) -> None:
     export_fusion(network, tmp_path)
     with pytest.raises(TrainingError, match='exported fusion differs from the trained one'):
@@ -453,26 +368,3 @@ def test_an_export_of_other_weights_is_found_out(network: FusionNetwork, tmp_pat
 def test_ablated_networks_are_exported_too(switch: str, tmp_path: Path) -> None:
     check = export_fusion(fusion(**{switch: False}), tmp_path, half=False)
     assert check.maps < LARGEST_DIFFERENCE
-
-
-def test_an_export_leaves_the_network_as_it_was(network: FusionNetwork, tmp_path: Path) -> None:
-    before = {name: value.clone() for name, value in network.state_dict().items()}
-    export_fusion(network, tmp_path)
-    assert all(torch.equal(before[name], v) for name, v in network.state_dict().items())
-
-
-def test_what_is_given_to_the_head_can_be_had_before_the_window_ends(
-    network: FusionNetwork, runtime: FusionNetworkRuntime
-) -> None:
-    states = {name: steps.begin(NS_PER_S) for name, steps in runtime.aggregators.items()}
-    camera, grid = runtime.aggregators[CAMERA], grids(0, 64).numpy()
-    states[CAMERA] = camera.step(states[CAMERA], camera.unit(grid), NS_PER_S - 100 * MS)
-    result = runtime.finish(states)
-    with torch.no_grad():
-        wanted = network.camera(
-            torch.from_numpy(grid)[None, None], torch.tensor([[0.1]]), torch.ones(1, 1)
-        )
-    assert np.abs(result[CAMERA].pooled - wanted.pooled[0].numpy()).max() < LARGEST_DIFFERENCE
-    assert (result[CAMERA].present, result[RADAR].present) == (True, False)
-    single = runtime.aggregators[CAMERA].finish(states[CAMERA])
-    assert np.array_equal(single.pooled, result[CAMERA].pooled)

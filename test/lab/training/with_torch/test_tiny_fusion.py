@@ -135,20 +135,6 @@ def test_a_detector_of_the_wrong_width_is_told(request_of: FusionRequest, tmp_pa
         train_fusion(request, silent)
 
 
-def test_a_folder_without_a_detector_is_told(request_of: FusionRequest, tmp_path: Path) -> None:
-    request = replace(request_of, wide=tmp_path, out=tmp_path / 'out')
-    with pytest.raises(TrainingError, match=r'holds no checkpoint.pt; .* --keep-work'):
-        train_fusion(request, silent)
-
-
-def test_a_bundle_that_is_there_stays(request_of: FusionRequest, tmp_path: Path) -> None:
-    (tmp_path / 'out').mkdir()
-    (tmp_path / 'out/mine').touch()
-    with pytest.raises(TrainingError, match='exists already'):
-        train_fusion(replace(request_of, out=tmp_path / 'out'), silent)
-    assert [path.name for path in (tmp_path / 'out').iterdir()] == ['mine']
-
-
 def test_flights_without_ground_truth_are_refused_in_a_sentence(
     request_of: FusionRequest, tmp_path: Path
 ) -> None:
