@@ -43,23 +43,18 @@ def limit(
             'lines of seconds,percent instead; -: percentages from standard input',
         ),
     ] = '',
-    method: Annotated[
-        str, option('--method', 'NAME', 'auto, cgroup (v2, if writable) or signals')
-    ] = 'auto',
 ) -> None:
     """Run a command with at most a share of the machine: 50 is half of all processors.
 
     Children are included. Ends with the command's exit code. Whatever happens to the limiter,
     no process stays stopped.
     """
-    if method not in ('auto', 'cgroup', 'signals'):
-        raise typer.BadParameter('choose auto, cgroup or signals', param_hint='--method')
     # Nothing large is imported before the command runs, which would add to its measured time.
     from mmedge_ros.monitoring import MonitoringError
 
     try:
         share, command = _share_and_command(arguments, trace)
-        code = _run(share, command, method, subprocess.DEVNULL if trace == STREAMED else None)
+        code = _run(share, command, subprocess.DEVNULL if trace == STREAMED else None)
     except MonitoringError as err:
         from mmedge_ros.commands.errors import stop
 
@@ -90,7 +85,7 @@ def _without_dashes(command: list[str]) -> list[str]:
     return command[1:] if command[:1] == ['--'] else command
 
 
-def _run(share: LimitTrace, command: list[str], method: str, stdin: int | None = None) -> int:
+def _run(share: LimitTrace, command: list[str], stdin: int | None = None) -> int:
     import psutil
 
     from mmedge_ros.cpu_limit.limiter import CpuLimiter
@@ -110,10 +105,10 @@ def _run(share: LimitTrace, command: list[str], method: str, stdin: int | None =
         os.sched_setscheduler(0, _REAL_TIME, os.sched_param(1))
     with _forwarding_to(process):
         try:
-            with CpuLimiter(process, share, method, psutil.Process()) as limiter:
+            with CpuLimiter(process, share, psutil.Process()) as limiter:
                 code = limiter.run()
                 used = limiter.used
-            _say(f'{100 * used:.1f} % of the machine used, limited by {limiter.method}')
+            _say(f'{100 * used:.1f} % of the machine used')
         finally:
             _end(process)
     return code

@@ -79,15 +79,6 @@ def replay(
             'in; browsers and phones play it',
         ),
     ] = False,
-    rerun: Annotated[
-        Path | None,
-        option(
-            '--rerun',
-            'FILE',
-            'also write FILE.rrd for the viewer of Rerun: pictures, tracks, radar returns and '
-            'latency on one timeline; needs rerun-sdk',
-        ),
-    ] = None,
     fov: Annotated[
         float | None,
         option(
@@ -155,7 +146,6 @@ def replay(
                 show_pictures=not no_pictures,
                 teacher=pseudo_labels,
                 view=open_view(view),
-                rerun=rerun,
             )
         )
 

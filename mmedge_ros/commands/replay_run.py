@@ -42,7 +42,6 @@ from mmedge_ros.report.report_files import REPORT, require_writable
 from mmedge_ros.report.report_pictures import NO_PICTURES, RunPictures, run_pictures
 from mmedge_ros.report.timed_pictures import recorded_pictures
 from mmedge_ros.ros.graph.options import GraphOptions
-from mmedge_ros.viewing.rerun_file import open_rerun, write_rerun
 
 _NOTES_SHOWN = 5
 
@@ -59,7 +58,6 @@ class ReplayRequest(GraphOptions):
     video: bool = False
     show_pictures: bool = True
     teacher: str = ''
-    rerun: Path | None = None
 
     @property
     def name(self) -> str:
@@ -72,7 +70,6 @@ def run_replay(request: ReplayRequest) -> None:
     given = read_boxes(request.boxes) if request.boxes else None
     # Found out now rather than after the replay.
     teacher = _open_teacher(request.teacher) if request.teacher else None
-    rerun = open_rerun() if request.rerun else None
     require_writable(request.out)
     record = _live(request) if request.live else _offline(request)
     comparison, taught, refusal = _compared(record, request, given, teacher)
@@ -106,8 +103,6 @@ def run_replay(request: ReplayRequest) -> None:
         _save_profile(record, request.save_profile)
     if request.video:
         _write_video(record, request)
-    if request.rerun:
-        _write_rerun(record, request, request.rerun, rerun)
     if refusal:
         stop(refusal)
 
@@ -221,13 +216,6 @@ def _write_video(record: RunRecord, request: ReplayRequest) -> None:
         video = write_video(record, recorded_pictures(recording), path, line.advance)
     link_video(request.out, path.name, video.words)
     say(f'the video: {video.words}')
-    typer.echo(path)
-
-
-def _write_rerun(record: RunRecord, request: ReplayRequest, path: Path, rerun: Any) -> None:
-    """Read the pictures again and write the file of Rerun."""
-    with _recording(request) as recording, StatusLine('rerun') as line:
-        write_rerun(record, recorded_pictures(recording), path, rerun, line.advance)
     typer.echo(path)
 
 

@@ -54,12 +54,6 @@ def wake():
             os.kill(pid, signal.SIGCONT)
         except OSError:
             pass
-    for path, content in known.get('restore', []):
-        try:
-            with open(path, 'w') as file:
-                file.write(content)
-        except OSError:
-            pass
 
 
 while os.getppid() == limiter:
@@ -90,13 +84,8 @@ class LimitGuardian:
         self._silence = silence
         self._start()
 
-    def update(
-        self,
-        members: Iterable[psutil.Process],
-        session: int | None,
-        restore: Iterable[tuple[Path, str]] = (),
-    ) -> None:
-        """Send which processes must not stay stopped, and what to write into files in the end.
+    def update(self, members: Iterable[psutil.Process], session: int | None) -> None:
+        """Send which processes must not stay stopped.
 
         Has to be called more often than the guardian's silence lasts. A guardian that has
         ended is replaced.
@@ -106,7 +95,6 @@ class LimitGuardian:
         news = {
             'members': [[process.pid, _begun(process.pid)] for process in members],
             'session': session,
-            'restore': [[str(path), content] for path, content in restore],
         }
         pipe = self._process.stdin
         if pipe is not None:

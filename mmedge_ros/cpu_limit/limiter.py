@@ -1,8 +1,7 @@
 """Caps a process and all its descendants to a share of the machine.
 
-By the kernel where a cgroup can be made (v2, delegated), else by stopping and continuing the
-processes with a period of at most 10 ms. Both mean the same: together they use at most that
-share of all processors; processes that use less are left alone.
+The processes are stopped and continued with a period of at most 10 ms, so that together they use
+at most that share of all processors; processes that use less are left alone.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import Protocol
 
 import psutil
 
-from mmedge_ros.cpu_limit.cgroup_limit import CgroupLimit, find_cgroup_limit
 from mmedge_ros.cpu_limit.cpu_budget import CpuBudget
 from mmedge_ros.cpu_limit.guardian import LimitGuardian
 from mmedge_ros.cpu_limit.limit_trace import LimitTrace, constant_share
@@ -25,7 +23,6 @@ from mmedge_ros.cpu_limit.process_tree import ProcessTree
 # What processes are stopped and continued with stays below 10 ms, delays included.
 PERIOD = 0.008
 _REFRESH = 0.1
-_METHODS = ('auto', 'cgroup', 'signals')
 
 
 class Limited(Protocol):
@@ -47,7 +44,6 @@ class CpuLimiter(AbstractContextManager['CpuLimiter']):
 
     :param process: started by the caller, best in a session of its own
     :param share: in percent of all processors, or a trace of shares over time
-    :param method: ``cgroup``, ``signals``, or ``auto`` for the first that works
     :param adopter: process that adopts the orphans among the descendants, if one does
     :raises MonitoringError: for a share outside 1 to 100 %
     """
@@ -56,7 +52,6 @@ class CpuLimiter(AbstractContextManager['CpuLimiter']):
         self,
         process: Limited,
         share: float | LimitTrace,
-        method: str = 'auto',
         adopter: psutil.Process | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -68,21 +63,11 @@ class CpuLimiter(AbstractContextManager['CpuLimiter']):
         self._begun = clock()
         self._refreshed = -_REFRESH
         self._stopped = False
-        self._cgroup: CgroupLimit | None = None
-        if method not in _METHODS:
-            raise ValueError(f'{method!r} is none of {", ".join(_METHODS)}')
-        if method != 'signals':
-            self._cgroup = find_cgroup_limit(process.pid)
         self.guardian = LimitGuardian()
         self._tree = ProcessTree(psutil.Process(process.pid), adopter)
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def method(self) -> str:
-        """How the limit is kept: ``cgroup`` or ``signals``."""
-        return 'signals' if self._cgroup is None else 'cgroup'
 
     @property
     def used(self) -> float:
@@ -104,10 +89,6 @@ class CpuLimiter(AbstractContextManager['CpuLimiter']):
         share = self._trace.share_at(now)
         if now - self._refreshed >= _REFRESH:
             self._refresh(now)
-        if self._cgroup is not None:
-            # Set anew each time: the guardian lifts it when this process is held up.
-            self._cgroup.set_share(share, self._cpus)
-            return _REFRESH
         verdict = self._budget.update(now, self._tree.consumed(), share)
         if verdict.run == self._stopped:
             self._tree.signal(signal.SIGCONT if verdict.run else signal.SIGSTOP)
@@ -119,8 +100,6 @@ class CpuLimiter(AbstractContextManager['CpuLimiter']):
         self._tree.refresh()
         self._tree.signal(signal.SIGCONT)
         self._stopped = False
-        if self._cgroup is not None:
-            self._cgroup.close()
         self.guardian.stop()
 
     def _refresh(self, now: float) -> None:
@@ -128,13 +107,8 @@ class CpuLimiter(AbstractContextManager['CpuLimiter']):
         known = self._tree.members
         self._tree.leave_out(self.guardian.process)
         self._tree.refresh()
-        restore = [] if self._cgroup is None else [(self._cgroup.limit_file, 'max')]
-        self.guardian.update(self._tree.members, self._tree.session, restore)
+        self.guardian.update(self._tree.members, self._tree.session)
         # Do to a new member what has been done to all others.
-        for process in self._tree.members - known:
-            if self._cgroup is not None:
-                with contextlib.suppress(ValueError):
-                    self._cgroup.add(process.pid)
-            elif self._stopped:
-                with contextlib.suppress(psutil.Error):
-                    process.send_signal(signal.SIGSTOP)
+        for process in self._tree.members - known if self._stopped else ():
+            with contextlib.suppress(psutil.Error):
+                process.send_signal(signal.SIGSTOP)
