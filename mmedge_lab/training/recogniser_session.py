@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mmedge_lab.judging.measured_accuracy import without_entry
 from mmedge_lab.simulation.flight_folder import SIMULATOR_VERSION
 from mmedge_lab.simulation.world import LABELS
-from mmedge_lab.training import Report, TrainingError
+from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import bundle_copy, file_entry, require_free
 from mmedge_lab.training.checkpoint import disk_error, work_beside, work_folder
 from mmedge_lab.training.crop_set import (
@@ -27,7 +27,6 @@ from mmedge_lab.training.crop_set import (
     learned,
     write_crops,
 )
-from mmedge_lab.training.exit_thresholds import fit_exits
 from mmedge_lab.training.network_export import write_graph
 from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork
 from mmedge_lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, label_of
@@ -38,15 +37,14 @@ from mmedge_lab.training.recogniser_training import (
     RecogniserTraining,
     plain_inputs,
 )
-from mmedge_lab.training.semantic_centres import fit_semantic_centres
+from mmedge_lab.training.semantic_centres import fit_exits, fit_semantic_centres
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.classifier_description import ATTRIBUTES as ATTRIBUTE_OUTPUT
 from mmedge_ros.encoding.classifier_description import EXIT, FORMAT, LOGITS, SECTION
 from mmedge_ros.encoding.tapped_classifier import TappedClassifier
 from mmedge_ros.records.plain_values import plain_values
-from mmedge_ros.recurrence.semantic_memory import SemanticCentres
-from mmedge_ros.recurrence.stored_centres import centres_as_bytes
+from mmedge_ros.recurrence.semantic_memory import SemanticCentres, centres_as_bytes
 
 MEMORY_FILE = 'recogniser.npz'
 _BATCH = 256
@@ -95,13 +93,13 @@ def run_recogniser(request: RecogniserRequest, report: Report) -> dict[str, Any]
     require_free(request.out)
     settings = request.settings
     crops = write_crops(
-        request.crops, settings.scenes, request.jobs, _part(report, 0.0, _CROPS_SHARE)
+        request.crops, settings.scenes, request.jobs, part_of(report, 0.0, _CROPS_SHARE)
     )
     work = work_beside(request.out)
     with work_folder(work, CHECKPOINT, request.resume) as folder:
         try:
             training = RecogniserTraining(learned(crops), settings, folder)
-            training.run(_part(report, _CROPS_SHARE, _TRAINED_SHARE))
+            training.run(part_of(report, _CROPS_SHARE, _TRAINED_SHARE))
         except OSError as err:
             raise disk_error(folder, CHECKPOINT, err) from err
         figures = write_recogniser(training.network, crops, settings, request)
@@ -117,7 +115,7 @@ def write_recogniser(
     request: RecogniserRequest,
 ) -> dict[str, Any]:
     """Fit the semantic memory of a trained network, and write the bundle with both."""
-    centres = fit_memory(network, crops)
+    centres, exits = fit_memory(network, crops)
     figures = accuracy(network, judged(crops))
     with bundle_copy(request.bundle, request.out) as part:
         for old in part.glob('recogniser*'):
@@ -129,17 +127,10 @@ def write_recogniser(
             'format': FORMAT,
             'classes': list(CLASSES),
             'labels': list(LABELS),
-            'input': {
-                'size': list(FORM.size),
-                'mean': list(FORM.mean),
-                'deviation': list(FORM.deviation),
-                'rgb': FORM.rgb,
-                'margin': FORM.margin,
-                'square': FORM.square,
-            },
+            'input': FORM._asdict(),
             'stages': [file_entry(path) for path in stages],
             'memory': file_entry(part / MEMORY_FILE),
-            'exits': list(fit_heads(network, crops)),
+            'exits': list(exits),
             'attributes': {name: list(values) for name, values in ATTRIBUTES.items()},
             'training': {
                 'scenes': settings.scenes,
@@ -175,15 +166,16 @@ def outputs_of(network: RecogniserNetwork, crops: CropSet) -> Outputs:
 
 def fit_memory(
     network: RecogniserNetwork, crops: CropSet, error: float = _ERROR
-) -> SemanticCentres:
-    """Fit the semantic memory of a network: centres on what it learned from, thresholds on others.
+) -> tuple[SemanticCentres, tuple[float, ...]]:
+    """Fit when a network may be left: centres on what it learned from, thresholds on others.
 
-    :param error: by how much the accuracy of what is recalled may fall below the whole network's
+    :param error: by how much the accuracy of what is left early may fall below the whole network's
+    :return: the semantic memory, and the odds from which on the head of each tap is believed
     """
     known = _of_each_class(learned(crops))
     others = fitted_on(crops)
     centres, held = outputs_of(network, known), outputs_of(network, others)
-    return fit_semantic_centres(
+    memory = fit_semantic_centres(
         centres.vectors[:-1],
         known.facts[:, 0].tolist(),
         held.vectors[:-1],
@@ -193,16 +185,8 @@ def fit_memory(
         # No car is brown and no dog is blue, green, red or yellow.
         classes=len(CLASSES),
     )
-
-
-def fit_heads(
-    network: RecogniserNetwork, crops: CropSet, error: float = _ERROR
-) -> tuple[float, ...]:
-    """Return the odds from which on each tap is left, on crops that were not learned from."""
-    others = fitted_on(crops)
-    held = outputs_of(network, others)
     heads = [logits[:, : len(CLASSES)] for logits in held.logits[:-1]]
-    return fit_exits(heads, held.whole, others.facts[:, 0], error)
+    return memory, fit_exits(heads, held.whole, others.facts[:, 0], error)
 
 
 def accuracy(network: RecogniserNetwork, crops: CropSet) -> dict[str, Any]:
@@ -276,10 +260,6 @@ def _of_each_class(crops: CropSet) -> CropSet:
     kinds = crops.facts[:, 0]
     chosen = [np.flatnonzero(kinds == kind)[:_CENTRE_OBJECTS] for kind in range(len(CLASSES))]
     return crops.rows(np.concatenate(chosen))
-
-
-def _part(report: Report, begin: float, end: float) -> Callable[[float, str], None]:
-    return lambda share, words: report(begin + share * (end - begin), words)
 
 
 def describe(figures: Mapping[str, Any]) -> str:

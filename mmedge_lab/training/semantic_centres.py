@@ -1,13 +1,19 @@
-"""What a semantic memory begins with: centres, whitening and thresholds from labelled vectors."""
+"""When a classifier is left early: centres, whitening and thresholds from labelled crops.
+
+Of a semantic memory, and of the exit head of a tap (BranchyNet).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mmedge_lab.training import TrainingError
 from mmedge_ros.data_types import FloatArray
+from mmedge_ros.encoding.classifier_description import odds
 from mmedge_ros.recurrence.semantic_memory import SemanticCentres, accumulated, whitened
 
 # Share of the within-class covariance that is replaced by its mean variance: with fewer vectors
@@ -15,6 +21,9 @@ from mmedge_ros.recurrence.semantic_memory import SemanticCentres, accumulated, 
 _SHRUNK = 0.2
 _TINY = 1e-9
 _DIGITS = 6
+# Above any odds: a tap with this threshold is never left.
+NEVER = 1e15
+_SCALE = 1e4
 
 
 def fit_semantic_centres(
@@ -64,10 +73,8 @@ def fit_semantic_centres(
         centres.append(means)
         origins.append(origin)
         whitening.append(_whitening(of_tap - means[known]))
-    unsafe, priors = np.full(len(centres), np.inf), np.zeros(len(centres))
-    fitted = SemanticCentres(
-        tuple(centres), counts, tuple(origins), tuple(whitening), unsafe, priors
-    )
+    unsafe = np.full(len(centres), np.inf)
+    fitted = SemanticCentres(tuple(centres), counts, tuple(origins), tuple(whitening), unsafe)
     return with_thresholds(fitted, held_out, held_out_labels, error, whole)
 
 
@@ -131,6 +138,36 @@ def least_safe(margins: FloatArray, wrong: np.ndarray, error: float) -> float:
     # Above no margin: nothing is told apart there.
     least = float(margins[order][safe[-1]]) if len(safe) else np.inf
     return round(least, _DIGITS) if least > 0.0 else np.inf
+
+
+def fit_exits(
+    heads: Sequence[FloatArray | None],
+    whole: NDArray[np.integer],
+    labels: NDArray[np.integer],
+    error: float,
+) -> tuple[float, ...]:
+    """Return the least odds of each head, fitted as the thresholds of a semantic memory are.
+
+    :param heads: logits (M, J) of each tap's head for held-out crops; None where it has none
+    :param whole: (M,) what the whole classifier says of them
+    :param labels: (M,) what they are
+    :param error: by how much the share of right ones may fall below the whole classifier's
+    :return: `NEVER` for a tap that is not safe to leave
+    """
+    left, thresholds = np.ones(len(labels), np.bool_), []
+    whole_wrong = (whole != labels).astype(int)
+    for logits in heads:
+        if logits is None:
+            thresholds.append(NEVER)
+            continue
+        said = logits.argmax(axis=1)
+        sure = np.array([odds(row, best) for row, best in zip(logits, said, strict=True)])
+        wrong = (said != labels).astype(int) - whole_wrong
+        least = least_safe(sure[left], wrong[left], error)
+        # Downwards, or those just at it would stay.
+        thresholds.append(math.floor(least * _SCALE) / _SCALE if math.isfinite(least) else NEVER)
+        left &= sure < thresholds[-1]
+    return tuple(thresholds)
 
 
 def _require_fitting(

@@ -26,11 +26,10 @@ from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
 from mmedge_ros.recurrence import RecurrenceError
 from mmedge_ros.recurrence.hot_classes import HotClasses, HotClassParameters
 from mmedge_ros.recurrence.semantic_memory import (
-    SemanticCentres,
     SemanticMemory,
     SemanticMemoryParameters,
+    read_centres,
 )
-from mmedge_ros.recurrence.stored_centres import read_centres
 
 _NO_ATTRIBUTES, _NO_SHARES = np.zeros(0, np.float32), np.zeros(0)
 
@@ -122,7 +121,6 @@ class LookCounts:
 
     exits: list[int]
     full: int = 0
-    checked: int = 0
     seconds: float = 0.0
     full_seconds: float = 0.0
 
@@ -207,7 +205,6 @@ class MemorisedClassifier:
                     return Look(label, float('nan'), LabelSource.MEMORY, layer + 1, known)
                 if layer + 1 < memory.layers:
                     state = network.advance(state)
-            self.counts.checked += lookup.recall is not None
             found = self._full(state)
             begun = time.thread_time()
             memory.classified(lookup, found.label, found.certainty)
@@ -258,7 +255,7 @@ def open_classifier(
     if description.memory is None or not with_memory:
         return MemorisedClassifier(classifier, None, description.exits)
     try:
-        centres: SemanticCentres = read_centres(description.memory.verified())
+        centres = read_centres(description.memory.verified())
         remembered = SemanticMemory(centres, HotClasses(len(centres.counts), hot), memory)
     except RecurrenceError as err:
         raise EncodingError(str(err)) from err

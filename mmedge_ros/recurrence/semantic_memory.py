@@ -13,10 +13,13 @@ a hit is checked by the whole classifier.
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,14 +27,17 @@ from mmedge_ros.data_types import FloatArray
 from mmedge_ros.recurrence import RecurrenceError
 from mmedge_ros.recurrence.hot_classes import HotClasses
 
-# A class that was never met is this much rarer than one of equal shares, at least.
-_RAREST = 1e-3
 _TINY = 1e-9
 # Checked hits that agreement is taken over, and from how many on it counts.
 _CHECKED, _FEWEST_CHECKED = 50, 10
 # Where too many checked hits were wrong, thresholds rise by this factor each time.
 _STRICTER = 1.25
 _STRICTEST = 10.0
+_MOST_LAYERS = 64
+# A memory of 5 MB is large: 100 classes with 8 taps of 512 values take 3 MB.
+_LARGEST_BYTES = 64 << 20
+_REMEDY = 'fit the semantic memory of this classifier again'
+_OF_LAYER, _OF_ALL = ('centres', 'origin', 'whitening'), ('counts', 'thresholds')
 
 
 class SemanticCentres(NamedTuple):
@@ -40,7 +46,7 @@ class SemanticCentres(NamedTuple):
     ``centres`` are (J, D_l) for each tap, ``counts`` (J,) how many vectors each is the mean of.
     Vectors less the ``origins`` (D_l,) of their tap, times its ``whitening`` (D_l, R_l), lie apart
     equally far in all directions within a class. ``thresholds`` (L,) of the margin are inf where a
-    tap must not recall; ``priors`` (L,) are the weights of what is hot.
+    tap must not recall.
     """
 
     centres: tuple[FloatArray, ...]
@@ -48,7 +54,6 @@ class SemanticCentres(NamedTuple):
     origins: tuple[FloatArray, ...]
     whitening: tuple[FloatArray, ...]
     thresholds: FloatArray
-    priors: FloatArray
 
 
 @dataclass(frozen=True)
@@ -212,9 +217,7 @@ class SemanticMemory:
         threshold = self._threshold(layer)
         if not np.isfinite(threshold) or not np.isfinite(similarity).all():
             return None
-        scores, prior = similarity.copy(), self._given.priors[layer]
-        if prior:
-            scores += prior * np.log(np.maximum(self.hot.shares * len(scores), _RAREST))
+        scores = similarity.copy()
         best = int(scores.argmax())
         if not self.hot.hot[best]:
             return None
@@ -277,11 +280,11 @@ def require_fitting(centres: SemanticCentres) -> None:
     :raises RecurrenceError: if they do not, or hold what is no number
     """
     layers = len(centres.centres)
-    parts = (centres.origins, centres.whitening, centres.thresholds, centres.priors)
+    parts = (centres.origins, centres.whitening, centres.thresholds)
     sizes = tuple(len(part) for part in parts)
     if not layers or set(sizes) != {layers}:
         raise RecurrenceError(
-            f'{layers} taps with centres, and {sizes} origins, whitenings, thresholds and priors; '
+            f'{layers} taps with centres, and {sizes} origins, whitenings and thresholds; '
             'make the semantic memory anew'
         )
     classes = len(centres.counts)
@@ -296,3 +299,52 @@ def require_fitting(centres: SemanticCentres) -> None:
                 f'{origin.shape} and whitening {white.shape} do not fit, or hold what is no '
                 'number; make the semantic memory anew'
             )
+
+
+def centres_as_bytes(centres: SemanticCentres) -> bytes:
+    """Return a file that `read_centres` reads; values are kept as float32."""
+    arrays: dict[str, FloatArray] = {'counts': centres.counts, 'thresholds': centres.thresholds}
+    for layer in range(len(centres.centres)):
+        arrays[f'centres_{layer}'] = centres.centres[layer]
+        arrays[f'origin_{layer}'] = centres.origins[layer]
+        arrays[f'whitening_{layer}'] = centres.whitening[layer]
+    file = io.BytesIO()
+    kept: dict[str, Any] = {name: array.astype(np.float32) for name, array in arrays.items()}
+    np.savez(file, **kept)
+    return file.getvalue()
+
+
+def read_centres(path: Path) -> SemanticCentres:
+    """Read semantic centres.
+
+    :raises RecurrenceError: if the file cannot be read, or its parts do not fit together
+    """
+    arrays = _arrays(path)
+    layers = sum(name.startswith('centres_') for name in arrays)
+    expected = {f'{part}_{layer}' for part in _OF_LAYER for layer in range(layers)} | {*_OF_ALL}
+    if not 1 <= layers <= _MOST_LAYERS or not expected <= set(arrays):
+        names = ', '.join(sorted(arrays))[:200]
+        raise RecurrenceError(f'{path} holds {names}, which is no semantic memory; {_REMEDY}')
+    centres = SemanticCentres(
+        tuple(arrays[f'centres_{layer}'] for layer in range(layers)),
+        arrays['counts'],
+        tuple(arrays[f'origin_{layer}'] for layer in range(layers)),
+        tuple(arrays[f'whitening_{layer}'] for layer in range(layers)),
+        arrays['thresholds'],
+    )
+    try:
+        require_fitting(centres)
+    except RecurrenceError as err:
+        raise RecurrenceError(f'{path}: {err}') from err
+    return centres
+
+
+def _arrays(path: Path) -> Mapping[str, FloatArray]:
+    try:
+        size = path.stat().st_size
+        if size > _LARGEST_BYTES:
+            raise RecurrenceError(f'{path} has {size} bytes, too many for a semantic memory')
+        with np.load(path, allow_pickle=False) as file:
+            return {name: np.asarray(file[name], float) for name in file.files}
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError, AttributeError, KeyError) as err:
+        raise RecurrenceError(f'{path} cannot be read ({str(err)[:200]}); {_REMEDY}') from err

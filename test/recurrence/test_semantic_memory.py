@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_recogniser import tiny_centres
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.recurrence import RecurrenceError
@@ -14,6 +17,8 @@ from mmedge_ros.recurrence.semantic_memory import (
     SemanticCentres,
     SemanticMemory,
     SemanticMemoryParameters,
+    centres_as_bytes,
+    read_centres,
 )
 
 CLASSES, LAYERS = 4, 3
@@ -28,7 +33,6 @@ def centres(threshold: float = 0.3, **changes: object) -> SemanticCentres:
         tuple(np.zeros(size) for size in SIZES),
         tuple(np.eye(size) for size in SIZES),
         np.full(LAYERS, threshold),
-        np.zeros(LAYERS),
     )
     return made._replace(**changes)
 
@@ -82,15 +86,6 @@ def test_a_tap_without_a_threshold_recalls_nothing() -> None:
     lookup = looked_up(subject, 1.0)
     assert lookup.recall is not None
     assert lookup.recall.layer == 2
-
-
-def test_what_is_met_often_needs_less_to_be_recalled() -> None:
-    def recalled(prior: float) -> bool:
-        subject = memory(hot=(0,) * 30 + (1,), priors=np.full(LAYERS, prior))
-        return looked_up(subject, 1.0, 0.75, layers=1).recall is not None
-
-    assert not recalled(0.0)
-    assert recalled(0.1)
 
 
 def test_centres_follow_what_changes_slowly_and_remember_no_more_than_so_many() -> None:
@@ -195,5 +190,51 @@ def test_centres_that_do_not_fit_together_are_refused(changes: dict[str, object]
         SemanticMemory(centres(**changes))
 
 
-def test_it_says_how_much_it_holds() -> None:
-    assert 1_000 < memory().bytes < 10_000
+def arrays(content: bytes) -> dict[str, np.ndarray]:
+    with np.load(io.BytesIO(content)) as file:
+        return {name: file[name] for name in file.files}
+
+
+def written(path: Path, content: dict[str, np.ndarray]) -> Path:
+    np.savez(path, **content)
+    return path
+
+
+def test_centres_come_back_as_they_were_with_thresholds_that_recall_nothing(
+    tmp_path: Path,
+) -> None:
+    centres = tiny_centres(float('inf'))
+    path = tmp_path / 'memory.npz'
+    path.write_bytes(centres_as_bytes(centres))
+    back = read_centres(path)
+    for one, other in zip(back, centres, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_is_missing_unknown_or_does_not_fit_is_refused(tmp_path: Path) -> None:
+    whole = arrays(centres_as_bytes(tiny_centres()))
+    path = tmp_path / 'memory.npz'
+    for spoiled in (
+        {name: value for name, value in whole.items() if name != 'origin_0'},
+        {**whole, 'centres_0': np.zeros((2, 3))},
+        {**whole, 'centres_0': np.full((3, 3), np.nan)},
+        {**whole, 'thresholds': np.zeros(2)},
+        {},
+    ):
+        with pytest.raises(RecurrenceError, match=r'memory\.npz'):
+            read_centres(written(path, spoiled))
+
+
+@pytest.mark.parametrize('content', [b'', b'PK\x03\x04', b'\x93NUMPY', b'anything'])
+def test_a_file_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / 'memory.npz'
+    path.write_bytes(content)
+    with pytest.raises(RecurrenceError, match=r'memory\.npz'):
+        read_centres(path)
+
+
+def test_a_file_that_could_run_code_is_refused(tmp_path: Path) -> None:
+    whole = arrays(centres_as_bytes(tiny_centres()))
+    objects = np.array([{'a': 1}], dtype=object)
+    with pytest.raises(RecurrenceError, match='cannot be read'):
+        read_centres(written(tmp_path / 'memory.npz', {**whole, 'counts': objects}))

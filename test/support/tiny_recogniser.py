@@ -17,8 +17,7 @@ import onnx
 import yaml
 from onnx import TensorProto, helper, numpy_helper
 
-from mmedge_ros.recurrence.semantic_memory import SemanticCentres
-from mmedge_ros.recurrence.stored_centres import centres_as_bytes
+from mmedge_ros.recurrence.semantic_memory import SemanticCentres, centres_as_bytes
 
 CLASSES = ('person blue', 'person green', 'dog red')
 LABELS = ('person', 'dog')
@@ -35,7 +34,6 @@ def tiny_centres(threshold: float = 0.2) -> SemanticCentres:
         (np.zeros(3),),
         (np.eye(3),),
         np.array([threshold]),
-        np.zeros(1),
     )
 
 

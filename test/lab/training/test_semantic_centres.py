@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.semantic_centres import fit_semantic_centres
+from mmedge_lab.training.semantic_centres import NEVER, fit_exits, fit_semantic_centres
 from mmedge_ros.data_types import FloatArray
+from mmedge_ros.encoding.classifier_description import odds
 from mmedge_ros.recurrence.hot_classes import HotClasses
 from mmedge_ros.recurrence.semantic_memory import SemanticMemory
 
@@ -108,3 +109,45 @@ def test_labels_of_more_classes_than_there_are_are_refused() -> None:
     known, held = objects(600, 1), objects(800, 2)
     with pytest.raises(TrainingError, match='labels 0 to 3 of 3 classes'):
         fit_semantic_centres(*known, *held, classes=CLASSES - 1)
+
+
+OF_THREE = np.arange(300) % 3
+
+
+def logits(wrong: np.ndarray, sure: np.ndarray) -> np.ndarray:
+    """Logits that name the class, or the next one where wrong, by so much."""
+    said = (OF_THREE + wrong) % 3
+    return np.eye(3)[said] * sure[:, None]
+
+
+def test_a_head_that_is_always_right_is_always_left() -> None:
+    sure = np.linspace(0.5, 8.0, 300)
+    (least,) = fit_exits([logits(np.zeros(300, int), sure)], OF_THREE, OF_THREE, 0.02)
+    assert least < 1.0
+
+
+def test_a_head_that_is_wrong_where_it_is_unsure_is_left_where_it_is_sure() -> None:
+    sure = np.linspace(0.5, 8.0, 300)
+    (least,) = fit_exits([logits((sure < 3.0).astype(int), sure)], OF_THREE, OF_THREE, 0.02)
+    # The odds where it begins to be right: e to the 3rd against two others.
+    assert 0.3 * np.exp(3.0) < least < np.exp(3.2)
+
+
+def test_a_head_that_is_wrong_where_it_is_sure_is_never_left() -> None:
+    wrong = np.ones(300, int)
+    assert fit_exits([logits(wrong, np.full(300, 9.0))], OF_THREE, OF_THREE, 0.02) == (NEVER,)
+
+
+def test_being_wrong_where_the_whole_classifier_is_wrong_as_well_costs_nothing() -> None:
+    wrong, sure = np.ones(300, int), np.full(300, 4.0)
+    (least,) = fit_exits([logits(wrong, sure)], (OF_THREE + 1) % 3, OF_THREE, 0.02)
+    assert least < NEVER
+
+
+def test_a_tap_without_a_head_is_never_left() -> None:
+    assert fit_exits([None], OF_THREE, OF_THREE, 0.02) == (NEVER,)
+
+
+def test_odds_tell_sure_ones_apart_whose_softmax_is_one() -> None:
+    assert odds(np.array([25.0, 0.0]), 0) > odds(np.array([20.0, 0.0]), 0) > 1e8
+    assert odds(np.zeros(3), 1) == 0.5

@@ -13,7 +13,7 @@ from mmedge_lab.rivals.smtm.methods import (
     KeptLabels,
     PrintedRecall,
 )
-from mmedge_lab.training.exit_thresholds import fit_exits
+from mmedge_lab.training.semantic_centres import fit_exits
 
 SURE, UNSURE = [9.0, 0.0, 0.0], [0.2, 0.1, 0.0]
 

@@ -109,7 +109,7 @@ def test_a_class_that_no_crop_shows_has_no_centre(
     crops: CropSet, network: RecogniserNetwork
 ) -> None:
     few = crops.rows(crops.facts[:, 0] != 3)
-    fitted = fit_memory(network, few)
+    fitted, _ = fit_memory(network, few)
     assert fitted.counts[3] == 0.0
     assert fitted.counts[0] > 0.0
 
