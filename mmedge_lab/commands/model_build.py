@@ -16,7 +16,7 @@ from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import WORK, JobsOption, existing_set, flag, option
 
 if TYPE_CHECKING:
-    from mmedge_lab.training.level_trial import Trial
+    from mmedge_lab.training.user_levels import Trial
 
 
 def build(
@@ -59,16 +59,17 @@ def build(
         from mmedge_lab.judging.bundle_evaluation import (
             PAGE,
             EvaluationRequest,
+            evaluate_bundle,
             flights_of,
         )
+        from mmedge_lab.training.fitted_parts import enter_accuracy
         from mmedge_lab.training.flight_pictures import flights_in
-        from mmedge_lab.training.level_trial import trial_pictures
         from mmedge_lab.training.user_levels import (
             UNKNOWN,
             UserLevels,
             build_bundle,
-            judge_levels,
             named_levels,
+            trial_pictures,
         )
         from mmedge_ros.report.report_files import require_writable
 
@@ -107,11 +108,11 @@ def build(
             )
         else:
             with StatusLine(f'judging {out.name}') as line:
-                judge_levels(
-                    out,
+                judged = evaluate_bundle(
                     EvaluationRequest(out, flights.name, chosen, report, jobs=jobs),
                     lambda share, whole: line.advance(share, f'{whole} of {len(chosen)} flights'),
                 )
+                enter_accuracy(out, judged)
             say(f'accuracies are entered; the report is {report / PAGE}')
     typer.echo(out)
 

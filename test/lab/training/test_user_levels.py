@@ -20,22 +20,20 @@ from hand_made_networks import (
 from painted_crossing import write_crossings
 from tiny_detector import write_tiny_detector
 
-from mmedge_lab.judging.bundle_evaluation import EvaluationRequest
+from mmedge_lab.judging.bundle_evaluation import EvaluationRequest, evaluate_bundle
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.level_trial import (
+from mmedge_lab.training.fitted_parts import enter_accuracy
+from mmedge_lab.training.user_levels import (
     Trial,
     TrialPicture,
-    class_labels,
-    trial_of,
-    try_network,
-)
-from mmedge_lab.training.user_levels import (
     UserLevels,
     ascending,
     build_bundle,
+    class_labels,
     default_level,
-    judge_levels,
     named_levels,
+    trial_of,
+    try_network,
 )
 from mmedge_ros.configuration.bundle_configurations import (
     bundle_levels,
@@ -239,7 +237,7 @@ def test_accuracies_of_a_set_are_what_the_optimiser_reads(tmp_path: Path) -> Non
     out = tmp_path / 'own'
     built(out, weights)
     request = EvaluationRequest(out, 'set', flights, tmp_path / 'report')
-    judge_levels(out, request, lambda _share, _whole: None)
+    enter_accuracy(out, evaluate_bundle(request, lambda _share, _whole: None))
     space = bundle_space(out, (CAMERA, RADAR), RATES)
     predictor = bundle_predictor(out, space)
     assert predictor.source == 'the table of the bundle'

@@ -11,10 +11,9 @@ import torch
 
 from mmedge_lab.training.detector_training import SCALES
 from mmedge_lab.training.epoch_training import prepare_torch
-from mmedge_lab.training.level_trial import TrialPicture
 from mmedge_lab.training.picture_set import CLASSES
 from mmedge_lab.training.scene_pictures import truth_of
-from mmedge_lab.training.user_levels import UserLevels, build_bundle, named_levels
+from mmedge_lab.training.user_levels import TrialPicture, UserLevels, build_bundle, named_levels
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.encoding.ultralytics_network import new_network
 
