@@ -71,15 +71,6 @@ def test_a_class_that_was_just_met_is_recalled_at_the_tap(kept: Path) -> None:
     assert (classifier.counts.exits, classifier.counts.full) == ([1], 1)
 
 
-def test_at_an_exit_attributes_are_those_of_the_head_there(kept: Path) -> None:
-    classifier = opened(kept)
-    classifier.look(blob(GREEN, kept))
-    look = classifier.look(blob(GREEN, kept))
-    description = describe_classifier(kept)
-    assert description is not None
-    assert description.attribute_values(look.attributes)['light'][0] == 'no'
-
-
 def test_another_class_than_the_hot_ones_runs_through(kept: Path) -> None:
     classifier = opened(kept)
     classifier.look(blob(GREEN, kept))

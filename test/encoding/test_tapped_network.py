@@ -82,17 +82,6 @@ def test_a_state_of_another_network_is_refused(network: TappedNetwork, block: in
             go_on(foreign)
 
 
-def test_one_graph_is_a_network_of_one_stage(tmp_path: Path) -> None:
-    network = TappedNetwork([write_radar_network(tmp_path / 'radar.onnx')])
-    inputs = {
-        'view': np.ones((1, 6, 30, 40), np.float32),
-        'birds_eye': np.ones((1, 6, 32, 40), np.float32),
-    }
-    state = network.start(inputs)
-    assert state.block == network.blocks == 1
-    np.testing.assert_allclose(network.finish(state)['grid'], 2.0)
-
-
 def test_several_inputs_must_be_named(tmp_path: Path) -> None:
     network = TappedNetwork([write_radar_network(tmp_path / 'radar.onnx')])
     with pytest.raises(EncodingError, match=r"2 inputs \('view', 'birds_eye'\); name them"):
@@ -112,11 +101,6 @@ def test_a_stage_of_another_network_fails_with_its_name(tmp_path: Path) -> None:
     write_graph(stages[1], [node], shape, {'p2': (1, 5, 3, 4)})
     with pytest.raises(EncodingError, match=r'small_2\.onnx failed on a unit'):
         TappedNetwork(stages).run(BLOB)
-
-
-def test_a_network_of_no_stages_is_refused() -> None:
-    with pytest.raises(EncodingError, match='no stages'):
-        TappedNetwork([])
 
 
 def test_a_broken_stage_is_named(tmp_path: Path) -> None:

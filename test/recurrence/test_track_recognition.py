@@ -180,15 +180,6 @@ def test_while_somebody_of_the_label_is_in_view_nobody_else_of_it_is_new() -> No
     assert [novelty.track_id for novelty in new] == [1]
 
 
-def test_how_tracks_got_their_labels_is_counted() -> None:
-    recognition = subject()
-    recognition.looked(track(1), look('person red'), at(1.0))
-    recognition.labels([track(1), track(2)], {1: LabelSource.MEMORY}, at(1.0))
-    recognition.labels([track(1)], {}, at(1.1))
-    counts = recognition.counts
-    assert (counts.memory, counts.reused, counts.full, counts.waiting) == (1, 1, 0, 1)
-
-
 def test_tracks_that_are_gone_are_forgotten_and_after_a_reset_all_is_new() -> None:
     recognition = subject()
     decide(recognition, [track(1)], 'person red', 0.0)

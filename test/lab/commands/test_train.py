@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
 from pathlib import Path
 
 import pytest
 from painted_flight import write_painted_set
 from typer.testing import CliRunner, Result
 
-from mmedge_lab.commands.train import detector, train_app
-from mmedge_lab.training.detector_training import DetectorSettings
+from mmedge_lab.commands.train import train_app
 
 
 def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(train_app, ['detector', *map(str, arguments)])
-
-
-def test_the_help_names_the_options() -> None:
-    done = CliRunner().invoke(train_app, ['detector', '--help'], env={'COLUMNS': '120'})
-    assert done.exit_code == 0
-    for option in ('--validation', '--epochs', '--seed', '--resume', '--out'):
-        assert option in done.stdout
-
-
-def test_what_is_not_said_is_as_the_settings_have_it() -> None:
-    options = inspect.signature(detector).parameters
-    usual = DetectorSettings()
-    for name in ('epochs', 'seed', 'pictures'):
-        assert options[name].default == getattr(usual, name), name
 
 
 def test_a_folder_without_flights_is_refused(tmp_path: Path) -> None:

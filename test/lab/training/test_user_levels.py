@@ -13,7 +13,6 @@ import pytest
 import yaml
 from hand_made_networks import (
     BOX,
-    end_to_end_network,
     endless_network,
     ultralytics_network,
 )
@@ -129,12 +128,6 @@ def test_classes_of_other_names_are_people_and_one_object_is_one(tmp_path: Path)
     assert list(detection.box) == pytest.approx(expected)
 
 
-def test_a_network_with_suppression_inside_is_a_level(tmp_path: Path) -> None:
-    trials = built(tmp_path / 'own', {'own': end_to_end_network(tmp_path / 'a.onnx')})
-    assert trials['own'].input_size == (416, 320)
-    assert len(open_detector(tmp_path / 'own').detect(white()).detections) == 1
-
-
 def test_a_network_without_people_is_refused_unless_told_which_they_are(tmp_path: Path) -> None:
     path = ultralytics_network(tmp_path / 'a.onnx', ('boat', 'buoy'))
     with pytest.raises(TrainingError, match=r'none of the classes .* \(boat, buoy\).*--people'):
@@ -222,13 +215,6 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(TrainingError, match='No space left on device; make room'):
         built(tmp_path / 'own', {'own': path})
     assert [p.name for p in tmp_path.iterdir()] == ['a.onnx']
-
-
-def test_a_place_that_is_taken_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / 'own').mkdir()
-    (tmp_path / 'own/mine').write_text('x')
-    with pytest.raises(TrainingError, match='exists already'):
-        built(tmp_path / 'own', {'own': write_tiny_detector(tmp_path / 'a.onnx')})
 
 
 def test_accuracies_of_a_set_are_what_the_optimiser_reads(tmp_path: Path) -> None:
