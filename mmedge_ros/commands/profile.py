@@ -142,10 +142,10 @@ def chosen_space(bag: Path, bundle: str) -> tuple[Path, ConfigurationSpace]:
     :raises EncodingError: if there is no such model
     """
     from mmedge_ros.configuration.bundle_configurations import bundle_space
+    from mmedge_ros.configuration.optimizer_setup import ConfigurationOptimizerParameters
     from mmedge_ros.data_types import CAMERA, RADAR
     from mmedge_ros.replay.offline_session import replay_detector
     from mmedge_ros.replay.recording import Recording
-    from mmedge_ros.ros.optimizer_setup import ConfigurationOptimizerParameters
 
     rules = ConfigurationOptimizerParameters()
     with Recording(bag) as recording:

@@ -109,6 +109,21 @@ class EncoderWorker:
         with self._changed:
             self.intake.control.lease(skip)
 
+    def figures(self) -> dict[str, object]:
+        """Return what became of the units that were offered."""
+        intake = self.intake
+        return {
+            'received': intake.received,
+            'encoded': self.encoded,
+            'followed': self.followed,
+            'waiting': len(intake),
+            'dropped': intake.dropped,
+            'skipped': intake.skipped,
+            'thinned': intake.thinned,
+            'failed': self.failures.total(),
+            'implausible_stamps': intake.implausible_stamps,
+        }
+
     def _run(self) -> None:
         while True:
             with self._changed:

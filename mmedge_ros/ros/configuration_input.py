@@ -1,4 +1,4 @@
-"""The subscription of a node to configurations, which are not trusted."""
+"""The subscriptions of a node to configurations, which are not trusted, and to skip leases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S, Configuration
+from mmedge_ros.data_types import NS_PER_S, Configuration, SkipDecision
 from mmedge_ros.ros.messages import conversions, names, qos
 
 # The package's own are announced 0.02 s ahead.
@@ -20,6 +20,7 @@ class ConfigurationInput:
     :param take: called with each that is used
     :param device: where modalities that name none are encoded
     :param now_ns: by the clock that the graph runs on, if that is not the node's
+    :param lease: called with each lease
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class ConfigurationInput:
         take: Callable[[Configuration], object],
         device: str = 'cpu',
         now_ns: Callable[[], int] | None = None,
+        lease: Callable[[SkipDecision], None] | None = None,
     ) -> None:
         self._node = node
         self._now_ns = now_ns or (lambda: int(node.get_clock().now().nanoseconds))
@@ -37,6 +39,13 @@ class ConfigurationInput:
         node.create_subscription(
             msg.Configuration, names.CONFIGURATION, self._on_message, qos.LATCHED
         )
+        if lease is not None:
+            node.create_subscription(
+                msg.SkipDecision,
+                names.SKIP_DECISION,
+                lambda message: lease(conversions.from_skip_decision(message)),
+                qos.RESULT,
+            )
 
     def words(self, modality: str) -> str:
         """Name the configuration in force and what it asks of a modality; '' where none came."""

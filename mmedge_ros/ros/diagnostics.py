@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
@@ -53,12 +53,28 @@ def level_of(missing: Sequence[str]) -> bytes:
     return DiagnosticStatus.WARN if missing else DiagnosticStatus.OK
 
 
+class Refusals:
+    """Says which kind of input is not used and why; of each kind at most once in five seconds."""
+
+    def __init__(self, node: Node) -> None:
+        self._logger = node.get_logger()
+        self._apart: dict[str, Any] = {}
+
+    def say(self, what: str, why: object, verb: str = 'not used') -> None:
+        """Warn of one that cannot be used."""
+        # A logger throttles by where it is called; each kind has its own.
+        logger = self._apart.setdefault(what, self._logger.get_child(what.replace(' ', '_')))
+        words = f'{what} {verb}: {why}'
+        logger.warning(words, throttle_duration_sec=5.0)
+
+
 class Diagnostics:
     """Publishes counts of a node, and what it is missing.
 
     :param values: called for the figures to show
     :param is_failing: whether the node cannot do its work at all, such as without its device
     :param hardware_id: which device it is about
+    :param has_timer: else its owner calls `look`
     """
 
     def __init__(
@@ -68,40 +84,42 @@ class Diagnostics:
         values: Callable[[], Mapping[str, object]],
         is_failing: Callable[[], bool] = lambda: False,
         hardware_id: str = '',
+        has_timer: bool = True,
     ) -> None:
         self._node = node
         self._watch = watch
         self._values = values
         self._is_failing = is_failing
         self._hardware_id = hardware_id
-        self._told = DiagnosticStatus.OK
+        self._told: tuple[object, ...] = (DiagnosticStatus.OK,)
         self._published_at = time.monotonic()
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self._timer = node.create_timer(_LOOK, self._look, clock=steady_clock())
+        if has_timer:
+            self._timer = node.create_timer(_LOOK, self.look, clock=steady_clock())
 
-    def publish(self) -> None:
-        """Publish the present state."""
+    def look(self, parts: Sequence[DiagnosticStatus] = ()) -> None:
+        """Publish when it is time, or when a level has changed.
+
+        :param parts: statuses of parts of the node
+        """
         missing = self._watch.missing()
-        self._told = self._level(missing)
-        self._published_at = time.monotonic()
-        status = DiagnosticStatus(
-            level=self._told,
+        level = DiagnosticStatus.ERROR if self._is_failing() else level_of(missing)
+        levels = (level, *(part.level for part in parts))
+        due = time.monotonic() - self._published_at > _PERIOD - _LOOK / 2
+        if not due and levels == self._told:
+            return
+        self._told, self._published_at = levels, time.monotonic()
+        own = DiagnosticStatus(
+            level=level,
             name=status_name(self._node),
             message='; '.join(missing) or 'running',
             hardware_id=self._hardware_id,
-            values=[KeyValue(key=k, value=str(v)) for k, v in self._values().items()],
+            values=key_values(self._values()),
         )
-        message = DiagnosticArray(status=[status])
+        message = DiagnosticArray(status=[own, *parts])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(message)
 
-    def _look(self) -> None:
-        """Publish when it is time, or when the state has changed."""
-        due = time.monotonic() - self._published_at > _PERIOD - _LOOK / 2
-        if due or self._level(self._watch.missing()) != self._told:
-            self.publish()
 
-    def _level(self, missing: list[str]) -> bytes:
-        if self._is_failing():
-            return DiagnosticStatus.ERROR
-        return level_of(missing)
+def key_values(values: Mapping[str, object]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=str(value)) for key, value in values.items()]

@@ -6,18 +6,18 @@ import re
 import sys
 from pathlib import Path
 
+from mmedge_ros.configuration.optimizer_setup import ConfigurationOptimizerParameters
 from mmedge_ros.parameter import Parameter, ParameterError, declared
-from mmedge_ros.ros.encoder_setup import UnitEncoderParameters
-from mmedge_ros.ros.fusion_setup import FusionParameters
 from mmedge_ros.ros.messages.interfaces import INTERFACES, PROFILES, SERVICES
-from mmedge_ros.ros.monitor_setup import MonitorParameters
+from mmedge_ros.ros.nodes.bag_player import BagPlayerParameters
+from mmedge_ros.ros.nodes.fusion import FusionParameters
 from mmedge_ros.ros.nodes.memory import MemoryParameters
+from mmedge_ros.ros.nodes.monitor import MonitorParameters
 from mmedge_ros.ros.nodes.questions import QuestionParameters
+from mmedge_ros.ros.nodes.radar import RadarNodeParameters
+from mmedge_ros.ros.nodes.unit_encoder import UnitEncoderParameters
 from mmedge_ros.ros.nodes.viewer import ViewerParameters
 from mmedge_ros.ros.nodes.visualizer import VisualizerParameters
-from mmedge_ros.ros.optimizer_setup import ConfigurationOptimizerParameters
-from mmedge_ros.ros.player_setup import BagPlayerParameters
-from mmedge_ros.ros.radar_setup import RadarNodeParameters
 from mmedge_ros.ros.recording.inputs import BagRecorderParameters
 from mmedge_ros.sensing.camera.device import CameraParameters
 

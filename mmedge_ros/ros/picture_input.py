@@ -1,4 +1,4 @@
-"""Raw pictures for an encoder: from the driver's ring where it is on this machine, else Image."""
+"""The input of an encoder: one topic; raw pictures from the ring of a driver on this machine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from rclpy.node import Node
 from sensor_msgs.msg import Image
 
 from mmedge_ros import msg
+from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
-from mmedge_ros.ros.messages.sensor_input import doorbell_topic
+from mmedge_ros.ros.messages.sensor_input import doorbell_topic, input_topic
 from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.ros.sensor_subscription import SensorSubscription
 from mmedge_ros.transport import TransportError
@@ -143,3 +144,36 @@ class PictureInput:
         self.close()
         if self.images is None:
             self.images = self._subscribe()
+
+
+class UnitInput:
+    """Subscribes to a sensor.
+
+    :param on_unit: called with a message, and with when it was sent and received
+    :raises EncodingError: for a modality that is not registered, or a type that is not installed
+    """
+
+    def __init__(
+        self, node: Node, modality: str, transport: str, on_unit: Callable[[Any, Any], None]
+    ) -> None:
+        self._modality = modality
+        self._topic, self._kind = input_topic(modality, transport)
+        self._pictures = PictureInput(node, on_unit) if self._kind is Image else None
+        self._messages: SensorSubscription | None = None
+        if self._pictures is None:
+            self._messages = SensorSubscription(node, self._kind, self._topic, on_unit)
+
+    def expect_in(self, watch: InputWatch) -> None:
+        """Have it said when the sensor is silent."""
+        way = self._messages or self._pictures
+        assert way is not None  # one of them is there
+        watch.expect(self._modality, self._topic, way.profile, self._kind, way.loss)
+
+    def figures(self) -> dict[str, object]:
+        """Return counts of the ring, where pictures are raw."""
+        return self._pictures.figures() if self._pictures is not None else {}
+
+    def close(self) -> None:
+        """Let go of the shared memory."""
+        if self._pictures is not None:
+            self._pictures.close()

@@ -16,15 +16,13 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage, PointCloud2
 
-from mmedge_ros import msg
-from mmedge_ros.data_types import Configuration, ModalityConfiguration
 from mmedge_ros.replay.playback import TRANSFORMS
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.process_group import ProcessGroup
-from mmedge_ros.ros.messages import conversions, names, qos
+from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
-from mmedge_ros.ros.player_setup import create_outputs
+from mmedge_ros.ros.nodes.bag_player import create_outputs
 
 SECOND = 1_000_000_000
 STRIDE_NS = SECOND // 10
@@ -122,22 +120,6 @@ def test_in_a_loop_stamps_go_on_rising_on_the_grid(audience: Audience, short_bag
     assert not any(s.finished for s in audience.bystander.states)
 
 
-def test_a_configuration_of_another_clock_is_not_obeyed(
-    audience: Audience, short_bag: Path
-) -> None:
-    output = audience.bystander.node.create_publisher(
-        msg.Configuration, names.CONFIGURATION, qos.LATCHED
-    )
-    part = ModalityConfiguration('camera', 1e-9)
-    far = Configuration(7, 2_145_916_800 * SECOND, (part,))
-    with audience.play(short_bag, loop=True) as group:
-        audience.bystander.wait_until(lambda: audience.pictures)
-        output.publish(conversions.to_configuration(far, 0))
-        audience.bystander.wait_until(
-            lambda: 'configuration 7 not used' in group.last_words('bag_player', 9)
-        )
-
-
 def test_static_transforms_are_published_and_moving_ones_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,18 +147,6 @@ def test_static_transforms_are_published_and_moving_ones_played(
     monkeypatch.setitem(sys.modules, 'tf2_msgs.msg', None)
     with Recording(bag) as recording:
         assert TRANSFORMS not in create_outputs(cast('Node', Publishing()), recording, given)
-
-
-def test_it_plays_without_those_who_do_not_come(audience: Audience, short_bag: Path) -> None:
-    waits: dict[str, object] = {'wait_for': ['bystander', 'godot'], 'wait_time': 0.3}
-    with audience.play(short_bag, **waits) as group:
-        audience.wait_for_the_end()
-        (words,) = (
-            line
-            for line in group.last_words('bag_player', 9).splitlines()
-            if 'playing without' in line
-        )
-        assert 'godot' in words
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 import typer
 from commander import Commander, scan
-from live_graph import Bystander, run_node, wait_until
+from live_graph import Bystander, wait_until
 from rclpy.executors import SingleThreadedExecutor
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage, Image, PointCloud2
-from std_msgs.msg import String
 from typer.testing import CliRunner
 
 from mmedge_ros import msg
@@ -116,75 +114,6 @@ def test_raw_pictures_are_preferred_and_only_one_form_is_recorded(stage: Stage) 
     assert '/camera/image/compressed' not in stage.recorded()
 
 
-def test_other_topics_can_be_named_and_reliable_ones_lose_nothing(
-    ros: None, bystander: Bystander, tmp_path: Path
-) -> None:
-    stage = Stage(bystander, tmp_path / 'out', 'topics:=[chatter]', 'limits.min_free:=0')
-    sent: list[str] = []
-    try:
-        chatter = bystander.node.create_publisher(String, 'chatter', qos.RECORD)
-        scans = bystander.node.create_publisher(PointCloud2, names.RADAR_POINTS, qos.SENSOR)
-
-        def send(text: str) -> None:
-            sent.append(text)
-            chatter.publish(String(data=text))
-
-        def recorded() -> int:
-            return stage.recorder.counts().get('/chatter', 0)
-
-        # What is sent before each has found the other may be lost.
-        stage.wait_until(recorded, lambda: send('is anybody there?'))
-        for number in range(20):
-            send(str(number))
-        before = len(sent)
-        stage.wait_until(lambda: recorded() > before, lambda: send('over'))
-        assert scans.get_subscription_count() == 0
-        assert stage.recorded().keys() == {'/chatter'}
-    finally:
-        stage.end()
-    with Bag(stage.out) as bag:
-        texts = [bag.deserialize(message).data for message in bag.messages(['/chatter'])]
-    # One that had to be sent again came later than the next one.
-    assert sorted(int(text) for text in texts if text.isdecimal()) == list(range(20))
-
-
-def test_on_simulated_time_a_recording_begins_with_the_clock(
-    ros: None, bystander: Bystander, tmp_path: Path
-) -> None:
-    options = ('topics:=[state]', 'limits.min_free:=0', 'use_sim_time:=true')
-    stage = Stage(bystander, tmp_path / 'out', *options)
-    try:
-        latched = bystander.node.create_publisher(msg.PlaybackState, 'state', qos.LATCHED)
-        latched.publish(msg.PlaybackState(bag='x'))
-        clock = bystander.node.create_publisher(Clock, names.CLOCK, 10)
-        # By then it has looked for publishers several times.
-        stage.wait_until(lambda: 'bag_recorder' in bystander.diagnostics)
-        assert latched.get_subscription_count() == 0
-        # Simulations may begin at nearly nothing.
-        tick = Clock()
-        tick.clock.nanosec = 1
-        stage.wait_until(
-            lambda: stage.recorder.counts().get('/state'), lambda: clock.publish(tick)
-        )
-        assert stage.recorded() == {'/state': 1}
-    finally:
-        stage.end()
-    with Bag(stage.out) as bag:
-        assert 0 <= next(iter(bag.messages())).log_ns <= 1
-
-
-def test_a_publisher_that_offers_less_is_heard_as_well(stage: Stage) -> None:
-    """A reliable subscription would miss it, so the recorder gives way."""
-    node = stage.bystander.node
-    reliable = node.create_publisher(PointCloud2, names.RADAR_POINTS, qos.RESULT)
-    stage.wait_until(reliable.get_subscription_count)
-    weak = node.create_publisher(PointCloud2, names.RADAR_POINTS, qos.SENSOR)
-    stage.wait_until(
-        lambda: stage.recorder.counts().get('/radar/points', 0) >= 3,
-        lambda: weak.publish(scan(time.time_ns())),
-    )
-
-
 def test_a_disk_that_runs_full_ends_the_recording_and_nothing_else(
     ros: None, bystander: Bystander, tmp_path: Path
 ) -> None:
@@ -202,16 +131,6 @@ def test_a_disk_that_runs_full_ends_the_recording_and_nothing_else(
         assert stage.recorder.context.ok()
     finally:
         stage.end()
-
-
-@pytest.mark.parametrize('arguments', [[], ['-p', 'out:={folder}'], ['-p', 'out:=/proc/no/where']])
-def test_where_nothing_can_be_recorded_one_line_says_so(
-    tmp_path: Path, arguments: list[str]
-) -> None:
-    done = run_node('bag_recorder', *(a.format(folder=tmp_path) for a in arguments))
-    assert done.returncode == 1
-    assert done.stderr.count('\n') == 1
-    assert done.stderr.startswith('bag_recorder: ')
 
 
 # ------------------------------------------------------------------------------ a live run

@@ -12,20 +12,18 @@ import cv2
 import numpy as np
 import pytest
 from camera_fakes import calibration, picture
-from commander import Commander
 from live_graph import Bystander, run_node, wait_until
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.ros.messages import names, qos
-from mmedge_ros.ros.messages.camera_messages import to_camera_info
 from mmedge_ros.ros.messages.conversions import from_time
 from mmedge_ros.ros.nodes import camera as camera_module
 from mmedge_ros.ros.nodes.camera import CameraNode
+from mmedge_ros.ros.picture_output import to_camera_info
 from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.camera.device import BGR, CameraFormat, CameraParameters, Exposure, Shot
+from mmedge_ros.sensing.camera.device import BGR, CameraFormat, Exposure, Shot
 from mmedge_ros.sensing.camera.image import decode_image
 
 SECOND = 1_000_000_000
@@ -170,22 +168,6 @@ def test_a_pulled_camera_is_told_within_a_second_and_comes_back_by_itself(
     assert stage.bystander.figure('camera', 'losses') == '1'
 
 
-def test_it_obeys_rates_and_leases_at_the_source(stage: Stage) -> None:
-    commander = Commander(stage.bystander)
-    stage.wait_until(lambda: commander.is_heard and len(stage.pictures) > 10)
-    end_ns = commander.skip('camera', 0.4)
-    # Twenty where the machine has the time for them.
-    stage.wait_until(lambda: int(stage.bystander.figure('camera', 'skipped') or 0) >= 5)
-    stage.wait_until(lambda: from_time(stage.pictures[-1].header.stamp) > end_ns)
-    effective_ns = time.time_ns() + SECOND // 5
-    commander.configure('camera', 10.0, effective_ns)
-    stage.wait_until(lambda: from_time(stage.pictures[-1].header.stamp) > effective_ns + SECOND)
-    slots = [stamp // (SECOND // 10) for stamp in stage.stamps(since_ns=effective_ns)]
-    assert len(set(slots)) == len(slots)
-    assert len(slots) >= 5
-    stage.wait_until(lambda: int(stage.bystander.figure('camera', 'thinned') or 0) >= 25)
-
-
 def test_a_video_file_is_a_camera(ros: None, bystander: Bystander, video: Path) -> None:
     stage = Stage(
         bystander, 'source:=file', f'device:={video}', 'image_transport:=compressed', 'loop:=true'
@@ -199,20 +181,6 @@ def test_a_video_file_is_a_camera(ros: None, bystander: Bystander, video: Path) 
     periods = np.diff([from_time(p.header.stamp) for p in stage.pictures]) * 25 / SECOND
     assert periods.min() == pytest.approx(1.0, abs=0.02)
     assert periods == pytest.approx(np.round(periods), abs=0.02)
-
-
-def test_quality_of_service_can_be_overridden(
-    ros: None, usb: UsbCamera, bystander: Bystander
-) -> None:
-    stage = Stage(bystander, 'qos_overrides./camera/image.publisher.reliability:=reliable')
-    try:
-        stage.wait_until(lambda: stage.pictures)
-        (publisher,) = bystander.node.get_publishers_info_by_topic('/camera/image')
-        assert publisher.qos_profile.reliability == ReliabilityPolicy.RELIABLE
-        # The profile of everybody else is left alone.
-        assert qos.SENSOR.reliability == ReliabilityPolicy.BEST_EFFORT
-    finally:
-        stage.end()
 
 
 @pytest.mark.parametrize(
@@ -244,15 +212,3 @@ def test_a_calibration_survives_the_message(model: str) -> None:
     pixels = np.array([[330.0, 250.0], [290.0, 225.0]])
     assert np.isfinite(camera.bearing(pixels)).all()
     assert np.allclose(read.bearing(pixels), camera.bearing(pixels))
-
-
-def test_parameters_of_the_node_are_those_of_the_camera(
-    ros: None, usb: UsbCamera, bystander: Bystander
-) -> None:
-    stage = Stage(bystander, 'width:=1280', 'frame_id:=lens')
-    try:
-        assert stage.node.get_parameter('width').value == 1280
-        assert stage.node.get_parameter('rate').value == CameraParameters().rate
-        assert 'stamps' in stage.node.describe_parameter('exposure').description
-    finally:
-        stage.end()

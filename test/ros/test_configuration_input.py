@@ -71,12 +71,3 @@ def test_questions_are_answered_by_configurations_that_were_checked(
     node.stop()
     node.destroy_node()
     assert 'configuration 7 not used' in capfd.readouterr().err
-
-
-def test_the_clock_of_a_player_decides_what_is_far_ahead(node: Node) -> None:
-    taken = list[Configuration]()
-    times = iter((YEAR_2038_NS - NS_PER_S // 2, -1, YEAR_2038_NS - 2 * NS_PER_S))
-    entrance = ConfigurationInput(node, taken.append, now_ns=lambda: next(times))
-    for number in range(3):
-        entrance._on_message(message(number, YEAR_2038_NS))
-    assert [one.id for one in taken] == [0, 1]

@@ -7,22 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_graph import Bystander, run_node, stamps_of
+from live_graph import Bystander, run_node
 from machine_trees import orin_nano, write_files
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import String
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S, STANDBY, UnitOutcome
-from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.replay.recording import Recording
+from mmedge_ros.data_types import NS_PER_S, STANDBY
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.options import GraphOptions
-from mmedge_ros.ros.graph.perception_graph import bag_graph, perception_graph
+from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time, to_time
-from mmedge_ros.ros.monitor_setup import to_system_state
 
 HOT = {f'sys/class/thermal/thermal_zone{n}/temp': '95000' for n in range(5)}
 COOL = dict.fromkeys(HOT, '45000')
@@ -163,29 +160,6 @@ class TestReasons:
         cockpit.charge = 0.9
         cockpit.wait_until_free()
 
-    def test_heat_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
-        cockpit, root = drone
-        write_files(root, HOT)
-        assert cockpit.rate(cockpit.wait_for_reason('temperature 95 C')) == 10.0
-        write_files(root, COOL)
-        cockpit.wait_until_free()
-
-    def test_a_full_memory_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
-        cockpit, root = drone
-        meminfo = (root / 'proc/meminfo').read_text()
-        write_files(root, {'proc/meminfo': 'MemTotal: 1000 kB\nMemAvailable: 30 kB\n'})
-        assert cockpit.rate(cockpit.wait_for_reason('memory 97 % used')) == 10.0
-        write_files(root, {'proc/meminfo': meminfo})
-        cockpit.wait_until_free()
-
-    def test_a_busy_gpu_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
-        cockpit, root = drone
-        loads = dict.fromkeys((str(p.relative_to(root)) for p in root.rglob('load')), '995')
-        write_files(root, loads)
-        assert cockpit.rate(cockpit.wait_for_reason('GPU load')) == 20.0
-        write_files(root, dict.fromkeys(loads, '437'))
-        cockpit.wait_until_free()
-
     def test_a_consumer_shortens_the_limit_until_its_lease_ends(
         self, drone: tuple[Cockpit, Path]
     ) -> None:
@@ -222,92 +196,6 @@ class TestReasons:
         )
         assert 'latency budget' not in cockpit.configurations[-1].reason
         node.destroy_timer(nonsense)
-
-
-def test_without_the_monitors_topic_nothing_of_that_happens(
-    bystander: Bystander, detector: Path, tmp_path: Path
-) -> None:
-    root = orin_nano(tmp_path / 'root')
-    write_files(root, HOT)
-    cockpit = Cockpit(bystander)
-    cockpit.volts, cockpit.charge = 13.0, 0.05
-    states: list[msg.SystemState] = []
-    bystander.node.create_subscription(
-        msg.SystemState, names.SYSTEM_STATE, states.append, qos.RESULT
-    )
-    with ProcessGroup(watched(root, detector, 'nowhere'), tmp_path / 'logs') as group:
-        bystander.group = group
-        first = cockpit.wait_until_free()
-        bystander.wait_until(lambda: len(states) >= 30)
-        status = bystander.wait_until(lambda: bystander.diagnostics.get('configuration_optimizer'))
-    assert cockpit.configurations == [first]
-    assert 'no device profile' in status.message
-
-
-class TestGraph:
-    """Real capture and encoders; the test is the monitor."""
-
-    @pytest.fixture
-    def graph(
-        self, raw_bag: Path, detector: Path, bystander: Bystander, tmp_path: Path
-    ) -> Iterator[ProcessGroup]:
-        with Recording(raw_bag) as recording:
-            nodes = bag_graph(
-                recording,
-                GraphOptions(
-                    detector=str(detector), loop=True, optimise=True, wait_for=('bystander',)
-                ),
-            )
-        nodes = [node for node in nodes if node.name not in ('monitor', 'visualizer')]
-        with ProcessGroup(nodes, tmp_path) as group:
-            bystander.group = group
-            yield group
-
-    def test_no_unit_is_lost_when_the_configuration_changes(
-        self, graph: ProcessGroup, bystander: Bystander
-    ) -> None:
-        cockpit = Cockpit(bystander)
-        states = bystander.node.create_publisher(msg.SystemState, names.SYSTEM_STATE, qos.RESULT)
-        volts = [16.0]
-        bystander.node.create_timer(
-            0.1,
-            lambda: states.publish(to_system_state(SystemState(voltage=volts[0]), time.time_ns())),
-        )
-        cockpit.wait_until_free()
-        bystander.wait_for_units('camera', 10)
-        volts[0] = 13.0
-        change = cockpit.wait_for_reason('voltage sag')
-        effective_ns = from_time(change.effective_from)
-
-        def past() -> bool:
-            return stamps_of(bystander.features, 'radar')[-1] > effective_ns + 2 * NS_PER_S
-
-        bystander.wait_until(past)
-        for features in bystander.features:
-            is_new = from_time(features.header.stamp) >= effective_ns
-            if features.configuration_id and features.modality == 'camera':
-                assert (features.configuration_id >= change.id) == is_new
-        self._check_the_units(bystander, effective_ns)
-        bystander.wait_until(
-            lambda: [d for d in bystander.decisions if change.id in d.configuration_ids]
-        )
-
-    @staticmethod
-    def _check_the_units(bystander: Bystander, effective_ns: int) -> None:
-        """Every unit that arrived has a receipt, and 10 a second arrive from then on."""
-        arrived: dict[tuple[str, int], int] = {}
-        settled = {(f.modality, f.sequence) for f in bystander.features}
-        for receipt in bystander.receipts:
-            key = (receipt.modality, receipt.sequence)
-            arrived.setdefault(key, from_time(receipt.header.stamp))
-            # A busy machine may drop one from a full queue; it is said, and none is lost.
-            if receipt.outcome in (UnitOutcome.THINNED, UnitOutcome.DROPPED):
-                settled.add(key)
-            assert receipt.outcome != UnitOutcome.FAILED
-        past = {key for key, stamp_ns in arrived.items() if stamp_ns < effective_ns + NS_PER_S}
-        assert past <= settled
-        first = [s for (m, _), s in arrived.items() if m == 'camera' and s >= effective_ns]
-        assert 8 <= sum(s < effective_ns + NS_PER_S for s in first) <= 12
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,8 @@ from mmedge_ros.encoding import EncodingError, encoder_registry
 from mmedge_ros.encoding.bundle import default_model
 from mmedge_ros.encoding.encoder_registry import EncoderKind, register_encoder
 from mmedge_ros.encoding.unit_encoder import RadarEncoder
-from mmedge_ros.ros.encoder_setup import UnitEncoderParameters, make_encoder
-from mmedge_ros.ros.graph.options import GraphOptions
-from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.messages.sensor_input import input_topic
+from mmedge_ros.ros.nodes.unit_encoder import UnitEncoderParameters, make_encoder
 
 
 @pytest.fixture
@@ -48,14 +46,6 @@ def test_a_radar_alone_needs_no_model() -> None:
 def test_a_model_that_is_named_must_be_there_for_a_radar_too() -> None:
     with pytest.raises(EncodingError, match="no detector 'night_owl'"):
         make_encoder(UnitEncoderParameters(modality=RADAR, detector='night_owl'))
-
-
-def test_the_graph_tells_both_encoders_of_the_model() -> None:
-    nodes = perception_graph(GraphOptions(detector='/models/tiny', simulated=True))
-    told = {n.name: n.parameters for n in nodes if n.name.endswith('_encoder')}
-    assert set(told) == {'camera_encoder', 'radar_encoder'}
-    for parameters in told.values():
-        assert (parameters['detector'], parameters['simulated']) == ('/models/tiny', True)
 
 
 def test_a_modality_that_is_not_registered_is_refused() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +59,6 @@ def test_a_bundle_with_fusion_networks_is_used(make_node: MakeNode, bundle: Path
     assert radar_alone._figures()['strategy'] == 'decision'
 
 
-def test_a_bundle_without_fusion_networks_leaves_decision_fusion(
-    make_node: MakeNode, tmp_path: Path
-) -> None:
-    node = make_node(detector=str(write_grid_bundle(tmp_path, fusion=None)))
-    assert node._figures()['strategy'] == 'decision'
-
-
 def test_a_broken_bundle_is_an_error_at_the_start(make_node: MakeNode, tmp_path: Path) -> None:
     with pytest.raises(EncodingError, match=r'radar\.onnx'):
         make_node(detector=str(write_grid_bundle(tmp_path)))
@@ -93,21 +85,6 @@ def test_grids_that_cannot_be_used_are_counted_and_the_rest_is_fused(
     node._worker.submit(lambda pipeline, _: done(pipeline.feature_fusion.refused.total()))
     assert done.wait_for(1) == [3]
     assert node._figures()['not_fused'] == 3
-
-
-def test_bytes_that_are_no_grid_do_not_reach_the_pipeline() -> None:
-    message = conversions.to_features(encoded(CAMERA, 0, np.zeros(CAMERA_GRID, np.float16)))
-    message.grid = message.grid[:-2]
-    with pytest.raises(ValueError, match=r'153598 bytes are no grid of \(64, 30, 40\)'):
-        conversions.from_features(message)
-
-
-def test_a_grid_of_a_message_is_read_in_its_place() -> None:
-    grid = np.arange(np.prod(CAMERA_GRID), dtype=np.uint16).view(np.float16).reshape(CAMERA_GRID)
-    message = conversions.to_features(replace(encoded(CAMERA, 0, grid), trail=unit(20).trail))
-    back = conversions.from_features(message)
-    np.testing.assert_array_equal(back.grid.view(np.uint16), grid.view(np.uint16))
-    assert np.shares_memory(back.grid, np.frombuffer(message.grid, np.uint8))
 
 
 def test_all_nodes_of_a_graph_are_given_one_model() -> None:

@@ -11,7 +11,7 @@ from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.geometry.transforms import TransformTree, parse_static_transform
 from mmedge_ros.ros.graph.perception_graph import read_extrinsics, simulated_radar, video_camera
-from mmedge_ros.ros.radar_setup import RadarNodeParameters
+from mmedge_ros.ros.nodes.radar import RadarNodeParameters
 from mmedge_ros.sensing.camera.device import CameraParameters
 from mmedge_ros.sensing.radar.serial_ports import find_radar_ports
 

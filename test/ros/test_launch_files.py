@@ -6,8 +6,6 @@ launch and launch_ros are only there on a ROS machine; small stand-ins take thei
 from __future__ import annotations
 
 import importlib.util
-import json
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -25,7 +23,7 @@ from mmedge_ros.ros.graph.options import GraphOptions, RecordOptions, is_true
 from mmedge_ros.ros.graph.perception_graph import describe_graph
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.interfaces import recorded_topics
-from mmedge_ros.ros.radar_setup import RadarNodeParameters
+from mmedge_ros.ros.nodes.radar import RadarNodeParameters
 from mmedge_ros.ros.recording.inputs import BagRecorderParameters
 from mmedge_ros.ros.recording.run import recorder_node
 from mmedge_ros.sensing.camera.device import CameraParameters
@@ -164,36 +162,6 @@ def test_a_replay_is_the_graph_of_mmedge_up(
     assert all(p['use_sim_time'] for n, p in by_name.items() if n != 'bag_player')
 
 
-def test_a_replay_in_one_process_hands_every_node_its_parameters(
-    launch: Callable[..., list[Any]], little_bag: Path, detector: Path
-) -> None:
-    (node,) = nodes_of(
-        launch(
-            'replay.launch.py',
-            bag=str(little_bag),
-            detector=str(detector),
-            single_process='true',
-        )
-    )
-    assert (node['executable'], node['parameters'], node['respawn']) == (
-        'single_process',
-        [],
-        False,
-    )
-    described = json.loads(node['arguments'][0])
-    assert [executable for executable, _ in described] == [
-        'fusion',
-        'unit_encoder',
-        'unit_encoder',
-        'visualizer',
-        'bag_player',
-    ]
-    arguments = described[1][1]
-    content = yaml.safe_load(Path(arguments[-1]).read_text())
-    assert content['camera_encoder']['ros__parameters']['detector'] == str(detector)
-    assert '__node:=camera_encoder' in arguments
-
-
 def test_the_drone_is_the_graph_of_mmedge_up_beside_drivers(
     launch: Callable[..., list[Any]], detector: Path
 ) -> None:
@@ -283,26 +251,6 @@ def test_the_drone_has_its_own_drivers_and_transforms(
     assert dict(by_name['fusion']['remappings'])['odom'] == '/mavros/odom'
 
 
-def test_a_drone_with_other_drivers_or_none_starts_no_own_ones(
-    launch: Callable[..., list[Any]], detector: Path, tmp_path: Path
-) -> None:
-    actions = launch(
-        'drone.launch.py',
-        camera='none',
-        radar='none',
-        detector=str(detector),
-        record=str(tmp_path / 'flight'),
-        rviz='true',
-    )
-    by_name = {node['name']: node for node in nodes_of(actions)}
-    assert {'camera', 'radar'}.isdisjoint(by_name)
-    (recorder,) = by_name['bag_recorder']['parameters']
-    assert recorder['out'] == str(tmp_path / 'flight')
-    assert len(recorder['transforms']) == 2
-    assert by_name['bag_recorder']['respawn'] is False
-    assert Path(by_name['rviz2']['arguments'][1]).is_file()
-
-
 def test_a_namespace_a_log_level_and_one_parameter_file_reach_all_nodes(
     launch: Callable[..., list[Any]], detector: Path, tmp_path: Path
 ) -> None:
@@ -319,14 +267,6 @@ def test_a_namespace_a_log_level_and_one_parameter_file_reach_all_nodes(
         assert (node['namespace'], node['ros_arguments']) == ('drone1', ['--log-level', 'debug'])
         ours = node['package'] == 'mmedge_ros'
         assert node['parameters'][-1:] == ([str(mine)] if ours else [])
-
-
-def test_nodes_know_the_process_that_launches_them(
-    launch: Callable[..., list[Any]], detector: Path
-) -> None:
-    actions = launch('perception.launch.py', detector=str(detector))
-    variables = dict(a.arguments for a in actions if isinstance(a, SetEnvironmentVariable))
-    assert variables['MMEDGE_PARENT_PID'] == str(os.getpid())
 
 
 def test_frames_of_a_drone_have_its_prefix(
@@ -356,24 +296,6 @@ def test_frames_of_a_drone_have_its_prefix(
     (recorder,) = by_name['bag_recorder']['parameters']
     assert recorder['transforms'][0].startswith('drone1/base_link drone1/radar_link ')
     assert by_name['rviz2']['arguments'][-2:] == ['-f', 'drone1/radar_link']
-
-
-def test_nodes_in_one_process_are_in_the_namespace_too(
-    launch: Callable[..., list[Any]], little_bag: Path, detector: Path
-) -> None:
-    (node,) = nodes_of(
-        launch(
-            'replay.launch.py',
-            bag=str(little_bag),
-            detector=str(detector),
-            single_process='true',
-            namespace='drone1',
-        )
-    )
-    for _, arguments in json.loads(node['arguments'][0]):
-        assert '__ns:=/drone1' in arguments
-        content = yaml.safe_load(Path(arguments[arguments.index('--params-file') + 1]).read_text())
-        assert next(iter(content)).startswith('/**/')
 
 
 def test_rviz_shows_the_view_of_the_package_in_a_frame(
@@ -457,33 +379,6 @@ def test_an_argument_that_cannot_be_used_is_named(
         launch(name, **values)
 
 
-def test_the_profile_for_shared_memory_is_set_unless_the_user_has_one(
-    launch: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch, detector: Path
-) -> None:
-    def variables(network: str = 'false') -> dict[str, str]:
-        actions = launch('perception.launch.py', detector=str(detector), network=network)
-        return dict(a.arguments for a in actions if isinstance(a, SetEnvironmentVariable))
-
-    monkeypatch.setenv('FASTDDS_DEFAULT_PROFILES_FILE', 'mine.xml')
-    assert 'FASTDDS_DEFAULT_PROFILES_FILE' not in variables()
-    monkeypatch.delenv('FASTDDS_DEFAULT_PROFILES_FILE')
-    monkeypatch.delenv('ROS_DISTRO', raising=False)
-    assert variables()['FASTDDS_DEFAULT_PROFILES_FILE'].endswith('config/fastdds.xml')
-    network = variables(network='true')['FASTDDS_DEFAULT_PROFILES_FILE']
-    assert network.endswith('config/fastdds_network.xml')
-    monkeypatch.setenv('ROS_DISTRO', 'humble')
-    assert 'FASTRTPS_DEFAULT_PROFILES_FILE' in variables()
-
-
-@pytest.mark.parametrize('name', ['drone.launch.py', 'perception.launch.py'])
-def test_the_monitor_listens_to_the_battery_of_another_driver(
-    launch: Callable[..., list[Any]], detector: Path, name: str
-) -> None:
-    actions = launch(name, detector=str(detector), battery='/mavros/battery')
-    by_name = {node['name']: node for node in nodes_of(actions)}
-    assert dict(by_name['monitor']['remappings']) == {'battery_state': '/mavros/battery'}
-
-
 def test_no_node_is_told_to_follow_the_systems_clock(
     launch: Callable[..., list[Any]], detector: Path, tmp_path: Path
 ) -> None:
@@ -510,41 +405,9 @@ def test_what_is_not_installed_is_left_out_and_named(
         launch('rviz.launch.py')
 
 
-@pytest.mark.parametrize('name', [path.name for path in sorted(LAUNCH.glob('*.py'))])
-def test_every_argument_is_described(launch: Callable[..., list[Any]], name: str) -> None:
-    spec = importlib.util.spec_from_file_location('launch_file', LAUNCH / name)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    (entities,) = module.generate_launch_description().arguments
-    declared = [e for e in entities if isinstance(e, DeclareLaunchArgument)]
-    assert len(declared) >= 2
-    assert all(len(e.options['description']) > 10 for e in declared)
-
-
 def test_switches_are_read_as_people_write_them() -> None:
     assert [is_true(text) for text in ('true', 'True', ' 1', 'on', 'yes')] == [True] * 5
     assert [is_true(text) for text in ('false', '0', '', 'off', 'no')] == [False] * 5
-
-
-@pytest.mark.parametrize('name', ['drone.launch.py', 'perception.launch.py'])
-def test_the_live_page_comes_with_a_monitor_where_it_is_wanted(
-    launch: Callable[..., list[Any]], detector: Path, name: str
-) -> None:
-    def names_of(view: str) -> set[str]:
-        return {node['name'] for node in nodes_of(launch(name, detector=str(detector), view=view))}
-
-    assert names_of('true') - names_of('false') == {'viewer'}
-    assert 'monitor' in names_of('false')
-
-
-def test_a_replay_has_a_live_page_where_it_is_wanted(
-    launch: Callable[..., list[Any]], little_bag: Path, detector: Path
-) -> None:
-    actions = launch('replay.launch.py', bag=str(little_bag), detector=str(detector), view='true')
-    by_name = {node['name']: node['parameters'][0] for node in nodes_of(actions)}
-    assert by_name['viewer']['port'] == 8080
 
 
 @pytest.fixture
@@ -563,13 +426,3 @@ def test_while_launch_runs_its_loop_alone_hears_of_an_interrupt() -> None:
     context.asyncio_loop = None
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
-
-
-@pytest.mark.usefixtures('usual_interrupt')
-def test_a_handler_of_interrupts_that_others_have_set_stays() -> None:
-    def own(*_: Any) -> None:
-        """Do nothing."""
-
-    signal.signal(signal.SIGINT, own)
-    launch_actions.take_interrupts_in_loop(SimpleNamespace(asyncio_loop=None))
-    assert signal.getsignal(signal.SIGINT) is own

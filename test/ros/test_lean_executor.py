@@ -13,7 +13,7 @@ from live_graph import wait_until
 from rcl_interfaces.srv import GetParameters
 from rclpy.action.client import ActionClient
 from rclpy.action.server import ActionServer, CancelResponse
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.task import Future
@@ -63,12 +63,6 @@ def test_all_messages_that_came_are_taken_at_once_and_in_order(
     assert heard == [0, 1, 2, 3, 4]
 
 
-def test_nobody_waits_longer_than_asked_for(executor: LeanExecutor, node: Node) -> None:
-    hears(node, lambda _: None)
-    for _ in range(3):
-        executor.spin_once(timeout_sec=0.0)
-
-
 def test_a_wait_that_nothing_wakes_comes_back_to_see_whether_the_graph_has_ended(
     executor: LeanExecutor, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,29 +85,6 @@ def test_a_flooded_subscription_leaves_the_timer_its_turn(
     node.create_timer(0.001, lambda: ticks.append(0))
     publisher.publish(Int32(data=1))
     wait_until(executor, lambda: len(ticks) >= 3)
-
-
-def test_a_cancelled_timer_is_silent(executor: LeanExecutor, node: Node) -> None:
-    ticks: list[str] = []
-    cancelled = node.create_timer(0.001, lambda: ticks.append('cancelled'))
-    node.create_timer(0.002, lambda: ticks.append('other'))
-    cancelled.cancel()
-    wait_until(executor, lambda: len(ticks) >= 3)
-    assert set(ticks) == {'other'}
-
-
-def test_what_is_created_in_a_callback_is_heard(executor: LeanExecutor, node: Node) -> None:
-    heard: list[int] = []
-    made: list[Any] = []
-
-    def make() -> None:
-        if not made:
-            made.append(node.create_subscription(Int32, 'late', heard.append, 5))
-        publisher.publish(Int32(data=7))
-
-    publisher = node.create_publisher(Int32, 'late', 5)
-    node.create_timer(0.005, make)
-    wait_until(executor, lambda: heard)
 
 
 def test_what_is_destroyed_in_a_callback_is_not_heard_again(
@@ -194,45 +165,6 @@ def test_what_rides_along_wakes_nobody_and_comes_first(executor: LeanExecutor, n
     assert heard[-1] == 'subscription 3'
 
 
-def test_a_coroutine_that_waits_for_a_timer_leaves_it_its_turn(
-    executor: LeanExecutor, node: Node
-) -> None:
-    rung = Future(executor=executor)
-    heard: list[str] = []
-
-    async def wait_for_the_bell(_: Int32) -> None:
-        heard.append(await rung)
-
-    publisher = hears(node, wait_for_the_bell)
-    publisher.publish(Int32())
-    # What shares a group with a coroutine waits for its end, with every executor.
-    node.create_timer(
-        0.01,
-        lambda: rung.done() or rung.set_result('bell'),
-        callback_group=MutuallyExclusiveCallbackGroup(),
-    )
-    wait_until(executor, lambda: heard)
-    assert heard == ['bell']
-
-
-def test_a_coroutine_of_a_timer_that_awaits_a_service_completes(
-    executor: LeanExecutor, node: Node
-) -> None:
-    node.declare_parameter('depth', 3)
-    client = node.create_client(GetParameters, 'lean/get_parameters')
-    wait_until(executor, client.service_is_ready)
-    heard: list[int] = []
-
-    async def read() -> None:
-        answer = await client.call_async(GetParameters.Request(names=['depth']))
-        heard.append(answer.values[0].integer_value)
-
-    timer = node.create_timer(0.01, read, callback_group=MutuallyExclusiveCallbackGroup())
-    wait_until(executor, lambda: len(heard) >= 3)
-    timer.cancel()
-    assert set(heard) == {3}
-
-
 @pytest.mark.parametrize('is_cancelled', [False, True], ids=['to its end', 'cancelled'])
 def test_an_action_whose_goal_is_a_coroutine_is_served(
     executor: LeanExecutor, node: Node, is_cancelled: bool
@@ -280,67 +212,12 @@ def test_an_action_whose_goal_is_a_coroutine_is_served(
     server.destroy()
 
 
-def test_what_shares_a_group_with_a_coroutine_waits_for_its_end(
-    executor: LeanExecutor, node: Node
-) -> None:
-    group = MutuallyExclusiveCallbackGroup()
-    rung = Future(executor=executor)
-    heard: list[str] = []
-    ticks: list[int] = []
-
-    async def wait_for_the_bell() -> None:
-        first.cancel()
-        heard.append('begin')
-        await rung
-        heard.append('end')
-
-    first = node.create_timer(0.001, wait_for_the_bell, callback_group=group)
-    wait_until(executor, lambda: heard)
-    second = node.create_timer(0.001, lambda: heard.append('second'), callback_group=group)
-    node.create_timer(0.002, lambda: ticks.append(0))
-    wait_until(executor, lambda: len(ticks) > 3)
-    assert heard == ['begin']
-    rung.set_result(None)
-    wait_until(executor, lambda: 'second' in heard)
-    second.cancel()
-    assert heard[:2] == ['begin', 'end']
-
-
-def test_a_coroutine_that_waits_costs_no_processor_time(
-    executor: LeanExecutor, node: Node
-) -> None:
-    rung = Future(executor=executor)
-    ticks: list[int] = []
-
-    async def wait_for_the_bell() -> None:
-        await rung
-
-    task = executor.create_task(wait_for_the_bell)
-    node.create_timer(0.02, lambda: ticks.append(0))
-    spins = 0
-    while len(ticks) < 5:
-        executor.spin_once(timeout_sec=5.0)
-        spins += 1
-    assert spins < 40
-    rung.set_result(None)
-    wait_until(executor, task.done)
-
-
 def test_a_guard_condition_of_a_node_is_seen(executor: LeanExecutor, node: Node) -> None:
     seen: list[int] = []
     guard = node.create_guard_condition(lambda: seen.append(0))
     executor.spin_once(timeout_sec=0.0)
     guard.trigger()
     wait_until(executor, lambda: seen)
-
-
-def test_what_a_callback_raises_comes_out(executor: LeanExecutor, node: Node) -> None:
-    def fail() -> None:
-        raise RuntimeError('no ink')
-
-    node.create_timer(0.001, fail)
-    with pytest.raises(RuntimeError, match='no ink'):
-        wait_until(executor, lambda: False)
 
 
 def test_a_node_that_was_removed_is_let_go(executor: LeanExecutor, node: Node) -> None:
@@ -353,18 +230,6 @@ def test_a_node_that_was_removed_is_let_go(executor: LeanExecutor, node: Node) -
     node.destroy_node()
     executor.spin_once(timeout_sec=0.02)
     assert not ticks
-
-
-def test_spinning_is_its_own(executor: LeanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
-    spins: list[object] = []
-
-    def spin_once(*_: object) -> None:
-        spins.append(0)
-        executor.shutdown()
-
-    monkeypatch.setattr(executor, 'spin_once', spin_once)
-    executor.spin()
-    assert len(spins) == 1
 
 
 def test_a_shutdown_from_another_thread_ends_the_wait() -> None:

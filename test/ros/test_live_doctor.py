@@ -23,7 +23,7 @@ from mmedge_ros.preflight.finding import State
 from mmedge_ros.preflight.graph_view import ODOMETRY
 from mmedge_ros.preflight.input_checks import check_clocks, check_inputs
 from mmedge_ros.ros.messages import names, qos
-from mmedge_ros.ros.radar_setup import to_point_cloud
+from mmedge_ros.ros.nodes.radar import to_point_cloud
 from mmedge_ros.ros.sessions.graph_snapshot import graph_inputs, take_snapshot
 from mmedge_ros.sensing.radar.scan import RadarScan
 

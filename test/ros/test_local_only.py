@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -103,15 +102,6 @@ def test_a_node_started_by_hand_stays_here_whatever_ros_is_told(
     bystander.wait_until(lambda: 'visualizer' in bystander.node.get_node_names())
     assert bound_addresses(node.pid)
     assert open_addresses(node.pid) == []
-
-
-def test_a_node_that_is_open_to_the_network_finds_those_that_are_not(
-    start: Start, bystander: Bystander
-) -> None:
-    node = start('ros.nodes.visualizer', **profile_environment({}, network=True))
-    bystander.wait_until(lambda: 'visualizer' in bystander.node.get_node_names())
-    assert open_addresses(node.pid)
-    assert open_addresses(os.getpid()) == []
 
 
 def test_all_of_a_big_graph_find_one_another() -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from live_graph import Bystander, run_node
-from machine_trees import bare_machine, orin_nano, write_files
+from machine_trees import bare_machine, orin_nano
 from sensor_msgs.msg import BatteryState
 
 from mmedge_ros import msg
@@ -24,7 +22,7 @@ from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import to_time
-from mmedge_ros.ros.monitor_setup import MonitorParameters, to_system_state
+from mmedge_ros.ros.nodes.monitor import to_system_state
 
 BURN = (
     'RAM {used}/1000MB (lfb 2x4MB) CPU [{load}%@1510,off] GR3D_FREQ 99% CPU@60C VDD_IN 9000/9000'
@@ -122,54 +120,6 @@ def test_a_battery_is_taken_and_forgotten_when_it_falls_silent(
     assert 'voltage and charge and current lost: no new message of the battery for' in words
 
 
-def test_a_battery_without_figures_is_unknown(flight: tuple[Cockpit, Path, int]) -> None:
-    cockpit, _, _ = flight
-
-    def fed(state: SystemState) -> bool:
-        cockpit.publish_battery(math.nan, 0.4)
-        return state.charge == pytest.approx(0.4)
-
-    assert math.isnan(cockpit.wait_for(fed).voltage)
-
-
-def test_a_hot_zone_is_told_at_once_and_a_lost_one_is_not_cold(
-    flight: tuple[Cockpit, Path, int],
-) -> None:
-    cockpit, root, _ = flight
-    zones = {f'sys/class/thermal/thermal_zone{n}/temp': '95000' for n in range(5)}
-    write_files(root, zones)
-    assert cockpit.wait_for(lambda s: s.temperature > 90.0).temperature == pytest.approx(95.0)
-    words = cockpit.wait_for_status('temperature', DiagnosticStatus.ERROR)
-    assert words == 'temperature 95 C'
-    write_files(root, dict.fromkeys(zones, 'unreadable'))
-    cockpit.wait_for(lambda s: math.isnan(s.temperature))
-    words = cockpit.wait_for_status('temperature', DiagnosticStatus.WARN)
-    assert words.startswith('temperature lost: no temperature below')
-    write_files(root, dict.fromkeys(zones, '45000'))
-    cockpit.wait_for_status('temperature', DiagnosticStatus.OK)
-
-
-def test_the_firmware_that_throttles_is_told(flight: tuple[Cockpit, Path, int]) -> None:
-    cockpit, root, _ = flight
-    state = 'sys/class/thermal/cooling_device0/cur_state'
-    write_files(root, {state: '1'})
-    cockpit.wait_for(lambda s: s.throttled)
-    cockpit.wait_for_status('clocks', DiagnosticStatus.WARN)
-    write_files(root, {state: '0'})
-    cockpit.wait_for(lambda s: not s.throttled)
-
-
-def test_the_monitor_itself_says_what_it_costs(flight: tuple[Cockpit, Path, int]) -> None:
-    cockpit, _, pid = flight
-    figure = cockpit.bystander.wait_until(
-        lambda: cockpit.bystander.figure('monitor', 'own cpu (% of a core)')
-    )
-    process = psutil.Process(pid)
-    spent, lived = sum(process.cpu_times()[:2]), time.time() - process.create_time()
-    # It has spent most of its time on starting, which the figure leaves out.
-    assert 0.0 <= float(figure) <= 100.0 * spent / lived + 20.0
-
-
 def test_a_trace_takes_the_place_of_the_machine(bystander: Bystander, tmp_path: Path) -> None:
     lines = [BURN.format(used=used, load=load) for used, load in ((300, 10), (970, 90))]
     trace = tmp_path / 'tegrastats.log'
@@ -232,8 +182,3 @@ def test_what_can_never_work_is_one_line(given: str, words: str) -> None:
     assert (done.returncode, done.stdout) == (1, '')
     assert done.stderr.count('\n') == 1
     assert words in done.stderr
-
-
-def test_defaults_are_those_of_a_drone() -> None:
-    assert MonitorParameters().battery
-    assert Path(MonitorParameters().root) == Path('/')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import signal
 import subprocess
 import sys
@@ -141,13 +140,6 @@ def test_a_node_that_is_told_to_stop_cleans_up_and_says_nothing(
     assert ended(process) == (0, 'stopped\n', '')
 
 
-def test_a_node_that_is_told_many_times_still_cleans_up(start: Start) -> None:
-    process = at_work(start('works'))
-    for _ in range(50):
-        process.send_signal(signal.SIGINT)
-    assert ended(process)[1:] == ('stopped\n', '')
-
-
 def test_a_node_started_from_a_script_with_interrupts_ignored_can_be_interrupted(
     start: Start,
 ) -> None:
@@ -196,31 +188,3 @@ def test_a_node_ends_with_the_process_that_started_it(
     assert parent.stdout.read() == 'stopped\n'
     parent.wait()
     wait_until(None, lambda: not is_alive(child))
-
-
-HEAPS = """
-import ctypes, threading
-from mmedge_ros.ros import process_memory
-libc = ctypes.CDLL(None)
-def report():
-    libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, 'stdout'))
-    libc.fflush(None)
-process_memory.keep_one_heap()
-report()
-both = threading.Barrier(8)
-def allocate():
-    both.wait()
-    kept = [bytes(5000) for _ in range(200)]
-    both.wait()
-threads = [threading.Thread(target=allocate) for _ in range(8)]
-[thread.start() for thread in threads]
-[thread.join() for thread in threads]
-report()
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != 'glibc', reason='other libraries have one heap')
-def test_threads_of_a_node_get_no_heaps_of_their_own() -> None:
-    run = subprocess.run([sys.executable, '-c', HEAPS], capture_output=True, text=True, check=True)
-    before, after = run.stdout.strip().split('</malloc>')[:2]
-    assert after.count('<heap nr=') == before.count('<heap nr=')

@@ -12,7 +12,7 @@ from rclpy.node import Node
 
 from mmedge_ros.ros.diagnostics import level_of
 from mmedge_ros.ros.lean_executor import LeanExecutor
-from mmedge_ros.ros.node_watch import SILENCE, NodeWatch
+from mmedge_ros.ros.nodes.monitor import NODE_SILENCE, NodeWatch
 
 NOW = 100.0
 
@@ -60,7 +60,7 @@ def watched(ros: None) -> Iterator[Watched]:
 def test_one_that_is_silent_in_the_graph_is_an_error_until_it_is_heard_again(
     watched: Watched,
 ) -> None:
-    watched.now += SILENCE - 0.1
+    watched.now += NODE_SILENCE - 0.1
     assert watched.watch.missing() == []
     watched.now += 0.2
     assert watched.watch.missing() == [
@@ -71,15 +71,7 @@ def test_one_that_is_silent_in_the_graph_is_an_error_until_it_is_heard_again(
     assert watched.watch.missing() == []
 
 
-def test_it_is_named_even_when_the_middleware_takes_it_for_dead(watched: Watched) -> None:
-    watched.now += SILENCE
-    assert len(watched.watch.missing()) == 1
-    watched.end()
-    watched.now += 60.0
-    assert 'for 63 s' in watched.watch.missing()[0]
-
-
 def test_one_that_has_left_is_silent_by_right(watched: Watched) -> None:
     watched.end()
-    watched.now += SILENCE
+    watched.now += NODE_SILENCE
     assert watched.watch.missing() == []

@@ -173,22 +173,3 @@ class TestEncoder:
         assert during.isdisjoint(encoded)
         assert set(skipped()) <= {s for s in sent if begin_ns <= s < end_ns}
         assert set(skipped()).isdisjoint(encoded)
-
-    def test_it_thins_to_the_rate_from_the_stamp_on(
-        self, bystander: Bystander, commander: Commander
-    ) -> None:
-        bystander.wait_until(lambda: commander.is_heard)
-        bystander.wait_for_units('radar', 10)
-        effective_ns = time.time_ns() + SECOND // 2
-        commander.configure('radar', 5.0, effective_ns)
-        bystander.wait_until(
-            lambda: stamps_of(bystander.features, 'radar')[-1] > effective_ns + 2 * SECOND
-        )
-        late = [s for s in stamps_of(bystander.features, 'radar') if s >= effective_ns]
-        slots = [stamp // (SECOND // 5) for stamp in late]
-        assert len(set(slots)) == len(slots)
-        # Ten where the machine has the time for them.
-        assert len(slots) >= 6
-        ids = {f.configuration_id for f in bystander.features}
-        assert ids == {0, FRESH_ID}
-        bystander.wait_until(lambda: int(bystander.figure('radar_encoder', 'thinned') or 0) > 20)

@@ -11,18 +11,16 @@ import numpy as np
 import pytest
 
 from mmedge_ros.configuration.fixed_configuration import FixedConfiguration
+from mmedge_ros.configuration.optimizer_setup import (
+    ConfigurationOptimizerParameters,
+    optimizer_setup,
+)
 from mmedge_ros.configuration.scene_indicators import SceneIndicators
-from mmedge_ros.data_types import CAMERA, Appearance, ModalityConfiguration
+from mmedge_ros.data_types import CAMERA, ModalityConfiguration
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.parameter import build
-from mmedge_ros.ros.messages.conversions import appearance_of_message
-from mmedge_ros.ros.optimizer_setup import (
-    ConfigurationOptimizerParameters,
-    look_at_tracks,
-    look_at_unit,
-    optimizer_setup,
-    seen_tracks,
-)
+from mmedge_ros.ros.messages.conversions import appearance_of_message, seen_tracks
+from mmedge_ros.ros.nodes.configuration_optimizer import look_at_tracks, look_at_unit
 
 MODEL = Path(__file__).resolve().parents[2] / 'models' / 'flight_people'
 
@@ -31,13 +29,6 @@ def unit(modality: str, **known: object) -> SimpleNamespace:
     nothing = array.array('f')
     defaults = {'followed': False, 'embedding': nothing, 'returns': nothing}
     return SimpleNamespace(**{'modality': modality, **defaults, **known})
-
-
-def test_how_a_picture_looks_is_in_its_message() -> None:
-    appearance = appearance_of_message(
-        unit('camera', appearance=array.array('f', [0.5, 0.25, 0.125]))
-    )
-    assert appearance == Appearance(0.5, 0.25, 0.125)
 
 
 @pytest.mark.parametrize('sent', [[], [0.5], [0.1, 0.2, math.nan], [0.1, 0.2, math.inf, 0.3]])
@@ -52,13 +43,6 @@ def test_units_are_looked_at() -> None:
     returns = np.zeros((3, 5), np.float32)
     look_at_unit(scene, unit('radar', returns=array.array('f', returns.tobytes())))
     assert (scene.now.brightness, scene.now.returns) == (0.5, 3.0)
-
-
-def test_a_followed_picture_changes_nothing_in_the_scene() -> None:
-    scene = SceneIndicators()
-    look_at_unit(scene, unit('camera', appearance=array.array('f', [0.5, 0.25, 0.125])))
-    look_at_unit(scene, unit('camera', followed=True, appearance=array.array('f')))
-    assert scene.now.brightness == 0.5
 
 
 def test_returns_that_do_not_fit_together_tell_nothing() -> None:

@@ -13,7 +13,6 @@ from live_graph import run_node
 from rclpy.node import Node
 
 from mmedge_ros.parameter import ParameterError, declared, group, parameter
-from mmedge_ros.ros.parameter_tables import NODES
 from mmedge_ros.ros.parameters import declare, descriptor_of
 
 
@@ -66,22 +65,10 @@ class TestValues:
         )
         assert given == Everything(1.75, 4, True, 'green', ('ann', 'bob'), limits=Limits(3.5))
 
-    def test_an_int_serves_as_a_float(self) -> None:
-        value = declared_on('height:=2').height
-        assert (value, type(value)) == (2.0, float)
-
     @pytest.mark.parametrize('written', ['[]', "['']", '[""]'])
     def test_an_empty_list_can_be_written_with_and_without_a_text(self, written: str) -> None:
         given = declared_on(f'names:={written}', f'places:={written}')
         assert (given.names, given.places) == ((), ())
-
-    def test_what_the_node_holds_is_what_it_was_given(self) -> None:
-        with node_given('height:=2', 'names:=[ann]') as node:
-            declare(node, Everything)
-            assert node.get_parameter('height').value == 2.0
-            assert list(node.get_parameter('names').value) == ['ann']
-            assert list(node.get_parameter('places').value) == ['here', 'there']
-            assert node.get_parameter('limits.speed').value == 2.0
 
     @pytest.mark.parametrize(
         ('argument', 'words'),
@@ -143,22 +130,6 @@ class TestDescriptors:
         (heights,) = found['height'].floating_point_range
         assert (heights.from_value, heights.to_value) == (0.5, float('inf'))
         assert found['colour'].additional_constraints == 'one of: red, green'
-
-    @pytest.mark.parametrize('kind', NODES.values(), ids=list(NODES))
-    def test_every_parameter_of_every_node_is_described(self, kind: type) -> None:
-        for item in declared(kind):
-            assert len(descriptor_of(item).description) > 10, item.name
-
-
-def test_a_misspelt_key_ends_the_node_with_one_line(tmp_path: Path) -> None:
-    params = tmp_path / 'params.yaml'
-    params.write_text('visualizer:\n  ros__parameters:\n    image_transprot: raw\n')
-    done = run_node('visualizer', '--params-file', str(params))
-    assert done.returncode == 1
-    assert done.stderr == (
-        "visualizer: unknown parameter 'image_transprot'; the nearest valid one is "
-        "'image_transport'\n"
-    )
 
 
 @pytest.mark.parametrize('content', ['visualizer: [', 'visualizer:\n  image_transport: raw\n'])

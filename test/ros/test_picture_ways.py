@@ -16,7 +16,7 @@ import pytest
 from live_graph import Bystander, wait_until
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
-from sensor_msgs.msg import Image, PointCloud2
+from sensor_msgs.msg import Image
 
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.wire_formats import picture_from_bytes
@@ -24,9 +24,9 @@ from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.messages import names, qos
-from mmedge_ros.ros.messages.camera_messages import CameraOutputs, to_image
 from mmedge_ros.ros.messages.conversions import from_time
 from mmedge_ros.ros.picture_input import PictureInput
+from mmedge_ros.ros.picture_output import CameraOutputs, to_image
 from mmedge_ros.sensing.camera.device import CameraFrame, CameraParameters
 from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.transport import TransportError, picture_ring
@@ -178,15 +178,6 @@ def test_an_image_is_made_only_while_somebody_else_takes_it(
         looker.destroy_node()
 
 
-def test_a_larger_picture_gets_a_larger_ring(encoder: Encoder, driver: Driver) -> None:
-    encoder.watch(driver, lambda: not encoder.takes_images)
-    read = encoder.figure('read')
-    sent = encoder.watch(driver, lambda: encoder.figure('read') > read + 10, side=64)
-    begin = encoder.stamps.index(sent[0])
-    assert encoder.stamps[begin:] == sent
-    assert len(list(FOLDER.glob(f'{PREFIX}{os.getpid()}_*'))) == 1
-
-
 def test_when_the_driver_goes_a_foreign_one_is_heard_and_back_again(
     encoder: Encoder, driver: Driver
 ) -> None:
@@ -207,21 +198,6 @@ def test_when_the_driver_goes_a_foreign_one_is_heard_and_back_again(
     finally:
         other.end()
     assert len(set(encoder.stamps)) == len(encoder.stamps)
-
-
-def test_a_recording_that_is_played_again_is_heard_again(encoder: Encoder, driver: Driver) -> None:
-    encoder.watch(driver, lambda: not encoder.takes_images)
-    driver.end()
-    encoder.stay(lambda: encoder.takes_images)
-    encoder.start_over()
-    other = Driver('other_driver')
-    try:
-        encoder.meet(other)
-        begin = len(encoder.stamps)
-        sent = encoder.watch(other, lambda: not encoder.takes_images)
-        assert encoder.stamps[begin:] == sent
-    finally:
-        other.end()
 
 
 def test_a_ring_that_may_not_be_entered_is_no_loss(
@@ -255,15 +231,6 @@ def test_without_room_for_a_ring_pictures_go_as_image(
     encoder.watch(driver, lambda: len(encoder.stamps) > 5)
     assert encoder.takes_images
     assert driver.node.count_publishers('/camera/image/slot') == 0
-
-
-def test_a_remap_of_the_pictures_moves_the_ring_along(ros: None) -> None:
-    node = Node('rear', cli_args=['--ros-args', '-r', 'camera/image:=rear/image'])
-    try:
-        CameraOutputs(node, CameraParameters())
-        assert {p.topic_name for p in node.publishers} >= {'/rear/image', '/rear/image/slot'}
-    finally:
-        node.destroy_node()
 
 
 @pytest.mark.parametrize('frame_id', ['', 'lens', 'camera_optical_frame'])
@@ -330,33 +297,3 @@ class TestGraph:
             assert list(FOLDER.glob(f'{PREFIX}{cameras[1]}_*'))
         for pid in cameras:
             assert not list(FOLDER.glob(f'{PREFIX}{pid}_*'))
-
-    def test_a_raw_recording_is_encoded_whole_through_the_ring(
-        self, raw_bag: Path, detector: Path, bystander: Bystander, tmp_path: Path
-    ) -> None:
-        nodes = [
-            NodeDescription(
-                'bag_player',
-                'bag_player',
-                {'bag': str(raw_bag), 'wait_for': ['camera_encoder', 'bystander']},
-            ),
-            NodeDescription(
-                'camera_encoder', 'unit_encoder', {'detector': str(detector), 'queue': 20}
-            ),
-        ]
-        # Somebody has to take the radar's scans, or the player waits.
-        bystander.node.create_subscription(
-            PointCloud2, names.RADAR_POINTS, lambda _: None, qos.SENSOR
-        )
-        with ProcessGroup(nodes, tmp_path / 'logs') as group:
-            bystander.group = group
-            bystander.wait_until(lambda: bystander.states and bystander.states[-1].finished)
-            state = bystander.states[-1]
-            count = state.captured[state.modalities.index('camera')]
-            bystander.wait_until(lambda: len(bystander.features) >= count)
-            bystander.wait_until(
-                lambda: int(bystander.figure('camera_encoder', 'ring_read') or 0) >= count - 10
-            )
-        stamps = [from_time(f.header.stamp) - state.offset for f in bystander.features]
-        recorded = [flight.BEGIN_NS + round(n * SECOND / 20) for n in range(count)]
-        assert stamps == recorded

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 from hand_made_moments import memory_of, view
 from live_graph import wait_until
-from rclpy.node import Node
 
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.middleware_files import segments_of
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.recording.writer import BagWriter
-from mmedge_ros.ros.sessions.own_context import spinning
 from mmedge_ros.transport.picture_ring import RingWriter
 from mmedge_ros.transport.shared_segment import FOLDER
 
@@ -71,8 +69,3 @@ def test_messages_in_shared_memory_and_logs_of_a_node_process(umask: int, tmp_pa
         wait_until(None, lambda: segments() and modes(segments()) == {0o600})
         assert modes(below(out)) == {0o666 & ~umask}
         assert modes(folders(out)) == {0o777 & ~umask}
-
-
-def test_messages_of_a_session_with_a_context_of_its_own(umask: int) -> None:
-    with spinning(lambda context: Node('session', context=context)):
-        assert modes(segments_of(os.getpid())) == {0o600}

@@ -148,28 +148,6 @@ def test_a_board_that_lost_its_power_is_started_again(flight: Flight) -> None:
     flight.bystander.wait_until(flight.is_well)
 
 
-def test_a_board_that_does_not_answer_is_told_with_port_and_command(flight: Flight) -> None:
-    flight.board.mute = True
-    flight.bystander.wait_until(lambda: flight.tells("no answer to 'sensorStop'"))
-    assert flight.tells(str(flight.board.command_path))
-    assert flight.bystander.diagnostics['radar'].level == DiagnosticStatus.ERROR
-    flight.board.mute = False
-    flight.wait_for_scans(2)
-
-
-def test_configurations_are_obeyed_at_the_source(flight: Flight) -> None:
-    rate = msg.ModalityConfiguration(modality=RADAR, rate=5.0)
-    flight.configurations.publish(msg.Configuration(id=3, modalities=[rate]))
-    flight.bystander.wait_until(lambda: flight.bystander.figure('radar', 'thinned') > '0')
-    flight.wait_for_scans(1)
-    flight.scans.clear()
-    flight.wait_for_scans(4)
-    # However late frames are on a busy machine, each slot of a fifth of a second takes one.
-    slots = [from_time(cloud.header.stamp) // 200_000_000 for cloud, _ in flight.scans]
-    assert len(set(slots)) == len(slots)
-    flight.configurations.publish(msg.Configuration(id=4))
-
-
 def test_a_configuration_of_another_sdk_is_told_and_the_board_left_alone(
     flight: Flight, tmp_path: Path
 ) -> None:
@@ -188,13 +166,6 @@ def test_a_configuration_of_another_sdk_is_told_and_the_board_left_alone(
             'for SDK 1, or SDK 2 on xWR14xx; choose a configuration made for this board'
         )
         assert not board.shell.started
-
-
-def test_the_node_brings_its_own_board_when_asked(flight: Flight, tmp_path: Path) -> None:
-    own = NodeDescription('own', 'radar', {'simulated': 'person'}, [('radar/points', 'elsewhere')])
-    with ProcessGroup([own], tmp_path / 'logs') as group:
-        flight.bystander.wait_until(lambda: flight.bystander.figure('own', 'transferred') > '0')
-        assert 'the radar sends frames' in group.last_words('own', 5)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from live_graph import (
     python_environment,
     wait_until,
 )
-from rcl_interfaces.srv import GetParameters
 
 from mmedge_ros.ros.graph import launch_actions
 
@@ -64,34 +63,6 @@ def started(name: str, **values: str) -> list[tuple[Any, Any]]:
 def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether RViz, tf2_ros and ros2 are there differs between machines."""
     monkeypatch.setattr(launch_actions, 'is_installed', lambda _: True)
-
-
-@pytest.mark.usefixtures('everything_installed')
-def test_the_drone_starts_drivers_graph_transforms_and_recorder(
-    detector: Path, tmp_path: Path
-) -> None:
-    nodes = started(
-        'drone.launch.py',
-        detector=str(detector),
-        odometry='/mavros/odom',
-        namespace='drone1',
-        record=str(tmp_path / 'flight'),
-        rviz='true',
-    )
-    ours = [executable for package, executable in nodes if package == 'mmedge_ros']
-    assert sorted(ours) == [
-        'bag_recorder',
-        'camera',
-        'configuration_optimizer',
-        'fusion',
-        'monitor',
-        'radar',
-        'unit_encoder',
-        'unit_encoder',
-        'visualizer',
-    ]
-    assert nodes.count(('tf2_ros', 'static_transform_publisher')) == 2
-    assert ('rviz2', 'rviz2') in nodes
 
 
 @pytest.mark.usefixtures('everything_installed')
@@ -205,33 +176,6 @@ def test_an_interrupt_while_modules_are_imported_says_nothing(
     assert 'Traceback' not in replay.text
 
 
-# As if Ctrl-C was pressed just when the fourth process was being started.
-INTERRUPTING = """
-import os, signal, subprocess
-class Popen(subprocess.Popen):
-    count = 0
-    def __init__(self, *args, **options):
-        super().__init__(*args, **options)
-        Popen.count += 1
-        if Popen.count == 4:
-            os.killpg(0, signal.SIGINT)
-subprocess.Popen = Popen
-"""
-
-
-def test_an_interrupt_while_a_process_is_started_ends_launch(
-    launched: Callable[..., Launched],
-    little_bag: Path,
-    detector: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys.modules[__name__], 'PROGRAM', INTERRUPTING + PROGRAM)
-    replay = launched('replay.launch.py', bag=str(little_bag), detector=str(detector))
-    assert replay.process.wait(30.0) == 0
-    assert 'Traceback' not in replay.text
-    assert not children_of(replay.process.pid)
-
-
 def test_nodes_end_when_launch_is_gone(
     launched: Callable[..., Launched], little_bag: Path, detector: Path, bystander: Bystander
 ) -> None:
@@ -254,24 +198,6 @@ def test_what_cannot_be_set_up_stays_down_and_what_is_killed_comes_back(
     os.kill(graph.pids('visualizer')[0], signal.SIGKILL)
     wait_until(None, lambda: len(graph.pids('visualizer')) == 2)
     assert len(graph.pids('monitor')) == 1
-
-
-def test_a_parameter_for_all_nodes_reaches_ours(
-    launched: Callable[..., Launched], little_bag: Path, detector: Path, bystander: Bystander
-) -> None:
-    values = {'bag': str(little_bag), 'detector': str(detector), 'single_process': 'true'}
-    launched('perception.launch.py', {'use_sim_time': True}, detector=str(detector))
-    launched('replay.launch.py', {'use_sim_time': True}, namespace='other', **values)
-
-    def follows_clock(node: str) -> bool:
-        client = bystander.node.create_client(GetParameters, f'{node}/get_parameters')
-        wait_until(bystander.executor, client.service_is_ready)
-        future = client.call_async(GetParameters.Request(names=['use_sim_time']))
-        wait_until(bystander.executor, future.done)
-        return bool(future.result().values[0].bool_value)
-
-    assert follows_clock('/fusion')
-    assert follows_clock('/other/visualizer')
 
 
 @pytest.mark.parametrize(

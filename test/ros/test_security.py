@@ -36,16 +36,6 @@ def run(folder: Path, *command: str, strategy: str, **keystore: str) -> str:
     return done.stderr
 
 
-def made_keystore(folder: Path) -> str:
-    """Make a keystore whose files are there and empty."""
-    (folder / 'enclaves').mkdir()
-    for name in ('identity_ca.cert', 'permissions_ca.cert', 'cert', 'key'):
-        (folder / f'enclaves/{name}.pem').touch()
-    for name in ('governance', 'permissions'):
-        (folder / f'enclaves/{name}.p7s').touch()
-    return str(folder)
-
-
 @pytest.mark.parametrize('command', [MONITOR, RECORD], ids=['node', 'session'])
 @pytest.mark.parametrize(
     ('keystore', 'strategy', 'words'),
@@ -67,12 +57,3 @@ def test_without_a_keystore_nothing_starts_unprotected_and_one_sentence_says_so(
     assert f'ROS_SECURITY_ENABLE is true, and {words}; docs/reliability.md' in ' '.join(
         said.split()
     )
-
-
-@pytest.mark.parametrize('command', [MONITOR, RECORD], ids=['node', 'session'])
-def test_a_keystore_that_the_middleware_cannot_use_is_one_sentence(
-    tmp_path: Path, command: tuple[str, ...]
-) -> None:
-    keystore = made_keystore(tmp_path)
-    said = run(tmp_path, *command, strategy='Enforce', ROS_SECURITY_KEYSTORE=keystore)
-    assert 'ROS_SECURITY_ENABLE is true, and the middleware starts no node' in said

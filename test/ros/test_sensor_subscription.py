@@ -19,11 +19,8 @@ from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
-from mmedge_ros.ros.nodes.visualizer import Visualizer
+from mmedge_ros.ros.picture_input import UnitInput
 from mmedge_ros.ros.sensor_subscription import LossCount
-from mmedge_ros.ros.unit_input import UnitInput
-from mmedge_ros.ros.viewer_inputs import ViewerInputs
-from mmedge_ros.viewing.live_scene import LiveScene
 
 # Publishes VGA pictures; stamps count them. Slow enough for a reader on a busy machine.
 DRIVER = """
@@ -152,40 +149,6 @@ def test_what_a_user_sets_stays(ros: None, listen: Callable[..., Listener]) -> N
     driver.destroy_node()
 
 
-def drawing() -> Node:
-    """The visualizer, with a subscriber of its picture."""
-    node = Visualizer()
-    node.create_subscription(Image, names.ANNOTATED_IMAGE, lambda _: None, qos.PICTURE)
-    return node
-
-
-def watched_page() -> Node:
-    """What the viewer listens with while a browser looks."""
-    node = Node('viewer')
-    ViewerInputs(node, LiveScene(0.05), 'raw', lambda _: None, lambda _: None)
-    return node
-
-
-@pytest.mark.parametrize('make', [drawing, watched_page])
-def test_what_shows_pictures_is_as_reliable_as_the_driver(
-    ros: None, make: Callable[[], Node]
-) -> None:
-    node, driver = make(), Node('reliable_camera')
-    driver.create_publisher(Image, names.CAMERA_IMAGE, qos.RESULT)
-    executor = LeanExecutor()
-    executor.add_node(node)
-
-    def is_reliable() -> bool:
-        ends = node.get_subscriptions_info_by_topic('/camera/image')
-        own = [end.qos_profile for end in ends if end.node_name == node.get_name()]
-        return [profile.reliability for profile in own] == [ReliabilityPolicy.RELIABLE]
-
-    wait_until(executor, is_reliable)
-    executor.shutdown()
-    for one in (node, driver):
-        one.destroy_node()
-
-
 class Monotonic:
     """A clock that is set by hand."""
 
@@ -215,14 +178,3 @@ def test_a_publisher_that_starts_anew_or_numbers_nothing_has_lost_nothing() -> N
     assert count([*range(5000, 5020), *range(1, 20)]) == ''
     assert count([*range(1, 20), *range(5000, 5020)]) == ''
     assert count([None] * 100) == ''
-
-
-def test_two_publishers_are_counted_apart_and_old_losses_are_forgotten() -> None:
-    clock = Monotonic()
-    losses = LossCount(clock)
-    for number in range(30):
-        losses.heard({'publication_sequence_number': number, 'publisher_gid': 'a'})
-        losses.heard({'publication_sequence_number': 3 * number, 'publisher_gid': 'b'})
-    assert losses.words().startswith('58 of 118 ')
-    clock.now += 5.1
-    assert losses.words() == ''

@@ -145,17 +145,3 @@ def test_nodes_end_by_themselves_when_the_command_is_killed(
     assert len(command.segments) > 2
     # Its own two are removed by whoever starts the next graph.
     assert len(abandoned(command.segments)) <= 2
-
-
-def test_the_demo_can_be_interrupted(
-    run: Callable[..., Command], bystander: Bystander, data_folder: Path, tmp_path: Path
-) -> None:
-    bag = data_folder / 'millieye/night_walk'
-    command = run('demo', '--bag', str(bag), '--out', str(tmp_path / 'out'))
-    _at_work(command, bystander)
-    # The monitor and the optimiser as well.
-    assert command.notice() == NODES + 2
-    output, messages = command.end(signal.SIGINT)
-    assert (command.process.returncode, output) == (130, '')
-    assert messages.splitlines()[-1] == 'stopped'
-    assert not abandoned(command.segments)

@@ -20,9 +20,9 @@ from sensor_msgs.msg import Image
 from mmedge_ros import msg
 from mmedge_ros.data_types import Box
 from mmedge_ros.ros.messages import conversions, names, qos
-from mmedge_ros.ros.messages.camera_messages import to_image
 from mmedge_ros.ros.messages.interfaces import INTERFACES
 from mmedge_ros.ros.nodes.viewer import Viewer
+from mmedge_ros.ros.picture_output import to_image
 
 GREY = np.full((60, 80, 3), 90, np.uint8)
 ARGUMENTS = ['--ros-args', '-p', 'port:=18480']
@@ -151,11 +151,4 @@ def test_decisions_returns_and_pictures_reach_the_page(stage: Stage) -> None:
     shown = cv2.imdecode(np.frombuffer(browser.picture, np.uint8), cv2.IMREAD_COLOR)
     assert shown is not None
     assert shown.shape == GREY.shape
-    browser.close()
-
-
-def test_a_page_without_data_says_how_long_it_waits(stage: Stage) -> None:
-    browser = stage.browser()
-    stage.wait_until(lambda: browser.states)
-    assert browser.states[0]['silence'] is None
     browser.close()

@@ -7,21 +7,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import bag_fixtures as flight
 import numpy as np
 import pytest
 from hand_made_decisions import NOW_NS, a_decision, a_track
 from live_graph import Bystander, wait_until
 from rclpy.executors import SingleThreadedExecutor
-from sensor_msgs.msg import CompressedImage, Image
+from sensor_msgs.msg import Image
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Box, Configuration, ResultKind
+from mmedge_ros.data_types import Box, ResultKind
 from mmedge_ros.ros.messages import conversions, names, qos
-from mmedge_ros.ros.messages.camera_messages import to_image
 from mmedge_ros.ros.messages.markers import track_markers
 from mmedge_ros.ros.nodes.visualizer import Visualizer
+from mmedge_ros.ros.picture_output import to_image
 
 GREY = np.full((60, 80, 3), 90, np.uint8)
 
@@ -125,29 +124,6 @@ def test_pictures_are_asked_for_and_drawn_only_while_somebody_looks(stage: Stage
     stage.wait_until(lambda: not stage.wanted_pictures())
 
 
-def test_a_picture_that_cannot_be_decoded_does_not_end_the_node(stage: Stage) -> None:
-    seen: list[Image] = []
-    stage.node.create_subscription(Image, names.ANNOTATED_IMAGE, seen.append, qos.SENSOR)
-    stage.wait_until(stage.wanted_pictures)
-    stage.say(conversions.to_track_array(a_decision()))
-    broken = Image(width=80, height=60, encoding='bgr8', step=240)
-    stage.wait_until(lambda: seen, lambda: (stage._pictures.publish(broken), stage.show()))
-    assert len(seen[0].data) == GREY.size
-
-
-def test_the_text_panel_shows_the_newest_configuration(stage: Stage) -> None:
-    seen: list[Marker] = []
-    stage.node.create_subscription(Marker, names.STATUS_MARKER, seen.append, qos.RESULT)
-    configurations = stage.node.create_publisher(
-        msg.Configuration, names.CONFIGURATION, qos.LATCHED
-    )
-    configurations.publish(conversions.to_configuration(Configuration(41), NOW_NS))
-    message = conversions.to_track_array(a_decision(a_track()))
-    stage.wait_until(
-        lambda: any('configuration 41' in m.text for m in seen), lambda: stage.say(message)
-    )
-
-
 class TestMarkers:
     def test_the_first_one_clears_those_of_the_decision_before(self) -> None:
         first, *others = track_markers(a_decision(a_track(), a_track(id=8))).markers
@@ -171,46 +147,6 @@ class TestMarkers:
         assert ellipse.scale.y == pytest.approx(2 * 0.1**0.5)
         angle = 2 * np.arctan2(ellipse.pose.orientation.z, ellipse.pose.orientation.w)
         assert np.tan(angle) == pytest.approx(1.0)
-
-    def test_tracks_in_a_row_have_different_colours(self) -> None:
-        markers = track_markers(a_decision(a_track(id=1), a_track(id=2))).markers
-        one, two = (m.color for m in markers if m.ns == 'body')
-        assert abs(one.r - two.r) + abs(one.g - two.g) + abs(one.b - two.b) > 0.5
-
-    def test_no_tracks_leave_nothing_but_the_clearing(self) -> None:
-        assert len(track_markers(a_decision()).markers) == 1
-
-
-def test_a_picture_becomes_a_message_with_all_its_bytes() -> None:
-    picture = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)[:, ::-1]
-    message = to_image(picture, NOW_NS, 'camera')
-    assert (message.height, message.width, message.step) == (4, 5, 15)
-    assert np.array_equal(np.frombuffer(message.data, np.uint8).reshape(4, 5, 3), picture)
-
-
-def test_compressed_pictures_are_taken_where_these_are_sent(
-    ros: None, bystander: Bystander
-) -> None:
-    node = Visualizer(cli_args=['--ros-args', '-p', 'image_transport:=compressed'])
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    seen: list[Image] = []
-    looker = bystander.node
-    looker.create_subscription(Image, names.ANNOTATED_IMAGE, seen.append, qos.SENSOR)
-    pictures = looker.create_publisher(CompressedImage, names.CAMERA_IMAGE_COMPRESSED, qos.SENSOR)
-    tracks = looker.create_publisher(msg.TrackArray, names.TRACKS, qos.RESULT)
-    data = flight.compressed_image(0, NOW_NS).data.tobytes()
-
-    def feed() -> None:
-        executor.spin_once(timeout_sec=0.0)
-        tracks.publish(conversions.to_track_array(a_decision()))
-        pictures.publish(
-            CompressedImage(header=conversions.header(NOW_NS), format='jpeg', data=data)
-        )
-
-    wait_until(bystander.executor, lambda: seen, meanwhile=feed)
-    assert (seen[0].width, seen[0].height) == (flight.WIDTH, flight.HEIGHT)
-    node.destroy_node()
 
 
 def test_updates_move_markers_and_leave_the_status_to_decisions(stage: Stage) -> None:

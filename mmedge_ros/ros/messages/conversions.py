@@ -1,11 +1,14 @@
-"""Between the core's records and messages; bulk data is never copied element by element."""
+"""Between the core's records and messages; bulk data is never copied element by element.
+
+Fields that say the same are listed in tables. What is left is what messages have otherwise.
+"""
 
 from __future__ import annotations
 
 import array
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -14,10 +17,15 @@ from std_msgs.msg import Header
 
 from mmedge_ros import data_types as core
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.configuration.latency_budget import LatencyDemand
+from mmedge_ros.data_types import CAMERA, NS_PER_S
 from mmedge_ros.encoding.bricks import BrickState, BrickStatus
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
-from mmedge_ros.power.power_policy import PowerState
+from mmedge_ros.power.power_policy import PowerMode, PowerState
+from mmedge_ros.records.run_record import UnitCounts
+from mmedge_ros.replay.playback import PlaybackStatus
+
+R = TypeVar('R')
 
 # What the package's own encoders stay far below, or are set up to.
 _MOST_DETECTIONS, _MOST_RETURNS = 300, 10_000
@@ -38,69 +46,198 @@ def header(stamp_ns: int, frame_id: str = '') -> Header:
     return Header(stamp=to_time(stamp_ns), frame_id=frame_id)
 
 
+class Field(NamedTuple):
+    """A value of a record: its name there, and how it goes into a message and back."""
+
+    name: str
+    to: Callable[[Any], Any]
+    back: Callable[[Any], Any]
+
+
+class Table(Generic[R]):
+    """Fields of a message and of a record that say the same.
+
+    :param same: names of those that are the same in both
+    :param times: names of instants; the record has them in ns, and ``_ns`` after the name
+    :param others: those that are something else, by their name in the message
+    """
+
+    def __init__(
+        self,
+        message: type,
+        record: type[R],
+        same: str = '',
+        *,
+        reals: str = '',
+        lists: str = '',
+        times: str = '',
+        **others: Field,
+    ) -> None:
+        self._message, self._record = message, record
+        self._fields = dict(others)
+        for name in same.split():
+            self._fields[name] = Field(name, _as_it_is, _as_it_is)
+        for name in reals.split():
+            self._fields[name] = Field(name, float, _as_it_is)
+        for name in lists.split():
+            self._fields[name] = Field(name, list, tuple)
+        for name in times.split():
+            self._fields[name] = Field(f'{name}_ns', to_time, from_time)
+
+    def to(self, record: Any, **more: Any) -> Any:
+        """Make a message.
+
+        :param more: fields that are not in the table
+        """
+        fields = self._fields.items()
+        return self._message(**{n: f.to(getattr(record, f.name)) for n, f in fields}, **more)
+
+    def back(self, message: Any, **more: Any) -> R:
+        """Make a record.
+
+        :param more: fields that are not in the table
+        :raises ValueError: for a number that is no member of its enumeration
+        """
+        fields = self._fields.items()
+        return self._record(**{f.name: f.back(getattr(message, n)) for n, f in fields}, **more)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 def _floats(values: np.ndarray) -> array.array:
     return array.array('f', np.ascontiguousarray(values, np.float32).tobytes())
 
 
-def to_trail(trail: core.Trail) -> list[msg.StageTiming]:
-    return [
-        msg.StageTiming(stage=t.stage, begin=to_time(t.begin_ns), end=to_time(t.end_ns))
-        for t in trail
-    ]
+def to_point(position: Sequence[float] | np.ndarray) -> Point:
+    x, y, z = (float(value) for value in position)
+    return Point(x=x, y=y, z=z)
+
+
+_STAGE = Table(msg.StageTiming, core.StageTiming, 'stage', times='begin end')
+_TRAIL = Field(
+    'trail',
+    lambda trail: [_STAGE.to(stage) for stage in trail],
+    lambda trail: tuple(map(_STAGE.back, trail)),
+)
+_RECEIPT = Table(
+    msg.UnitReceipt,
+    core.UnitReceipt,
+    'modality sequence reason',
+    times='available',
+    outcome=Field('outcome', int, core.UnitOutcome),
+)
+_UNIT = Table(
+    msg.UnitFeatures,
+    core.UnitFeatures,
+    'modality sequence level configuration_id followed',
+    reals='rate',
+    times='available',
+    trail=_TRAIL,
+    image_size=Field(
+        'image_size',
+        lambda size: np.array(size, np.uint16),
+        lambda size: tuple(int(side) for side in size),
+    ),
+)
+_MODALITY = Table(
+    msg.ModalityConfiguration,
+    core.ModalityConfiguration,
+    'modality level',
+    reals='rate',
+    # 0 is one that nobody has set.
+    reuse=Field('reuse', int, lambda reuse: max(reuse, 1)),
+)
+_CONFIGURATION = Table(
+    msg.Configuration,
+    core.Configuration,
+    'id reason',
+    reals='latency_limit predicted_latency predicted_accuracy',
+    times='effective_from',
+)
+_LEASE = Table(
+    msg.SkipDecision,
+    core.SkipDecision,
+    'modality',
+    reals='fraction confidence',
+    times='skip_until window_end',
+)
+_LABEL = Table(
+    msg.TrackLabel,
+    core.TrackLabel,
+    'track_id label exit',
+    reals='confidence',
+    lists='attributes',
+    source=Field('source', int, core.LabelSource),
+    novel=Field('is_novel', bool, bool),
+)
+_DECISION = Table(
+    msg.TrackArray,
+    core.Decision,
+    lists='configuration_ids skipped lost late degraded',
+    times='window_end published',
+    trail=_TRAIL,
+    kind=Field('kind', int, core.ResultKind),
+)
+_BRICK = Table(
+    msg.BrickStatus,
+    BrickStatus,
+    'name device precision memory problem',
+    reals='load_time run_time',
+    state=Field('state', int, BrickState),
+)
+_POWER = Table(
+    msg.PowerState,
+    PowerState,
+    'reason',
+    reals='charge alpha',
+    state=Field('mode', int, PowerMode),
+)
+_NOVELTY = Table(
+    msg.Novelty,
+    core.Novelty,
+    'track_id label reason',
+    reals='confidence',
+    position=Field('position', to_point, lambda p: np.array([p.x, p.y, p.z])),
+)
+_PLAYBACK = Table(
+    msg.PlaybackState,
+    PlaybackStatus,
+    'bag finished',
+    reals='rate',
+    times='begin end',
+    offset=Field('offset_ns', int, int),
+)
 
 
 def from_trail(trail: list[msg.StageTiming]) -> core.Trail:
-    return tuple(core.StageTiming(t.stage, from_time(t.begin), from_time(t.end)) for t in trail)
+    return tuple(map(_STAGE.back, trail))
 
 
 def to_receipt(receipt: core.UnitReceipt, frame_id: str = '') -> msg.UnitReceipt:
-    return msg.UnitReceipt(
-        header=header(receipt.stamp_ns, frame_id),
-        modality=receipt.modality,
-        sequence=receipt.sequence,
-        available=to_time(receipt.available_ns),
-        outcome=int(receipt.outcome),
-        reason=receipt.reason,
-    )
+    return _RECEIPT.to(receipt, header=header(receipt.stamp_ns, frame_id))
 
 
 def from_receipt(message: msg.UnitReceipt) -> core.UnitReceipt:
     """:raises ValueError: for an outcome this version does not know."""
-    return core.UnitReceipt(
-        message.modality,
-        message.sequence,
-        from_time(message.header.stamp),
-        from_time(message.available),
-        core.UnitOutcome(message.outcome),
-        message.reason,
-    )
+    return _RECEIPT.back(message, stamp_ns=from_time(message.header.stamp))
 
 
 def to_features(features: core.UnitFeatures) -> msg.UnitFeatures:
-    result = msg.UnitFeatures(
+    result = _UNIT.to(
+        features,
         header=header(features.stamp_ns, features.frame_id),
-        modality=features.modality,
-        sequence=features.sequence,
-        rate=float(features.rate),
-        level=features.level,
-        configuration_id=features.configuration_id,
         grid_shape=np.array(features.grid.shape, np.uint16),
         detections=[
             msg.Detection(
-                x0=float(d.box.x0),
-                y0=float(d.box.y0),
-                x1=float(d.box.x1),
-                y1=float(d.box.y1),
+                **dict(zip(('x0', 'y0', 'x1', 'y1'), map(float, d.box), strict=True)),
                 score=float(d.score),
                 label=d.label,
                 item=d.item,
             )
             for d in features.detections
         ],
-        image_size=np.array(features.image_size, np.uint16),
-        followed=features.followed,
-        available=to_time(features.available_ns),
-        trail=to_trail(features.trail),
     )
     # Arrays are set on the message: its constructor would copy them element by element.
     result.embedding = _floats(features.embedding)
@@ -137,7 +274,6 @@ def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
     shape = tuple(int(n) for n in message.grid_shape)
     if len(message.grid) != 2 * math.prod(shape):
         raise ValueError(f'{unit}: {len(message.grid)} bytes are no grid of {shape} float16')
-    width, height = (int(n) for n in message.image_size)
     fields = len(core.RETURN_FIELDS)
     if len(message.returns) % fields:
         raise ValueError(f'{unit}: {len(message.returns)} numbers are no returns of {fields}')
@@ -148,89 +284,38 @@ def from_features(message: msg.UnitFeatures) -> core.UnitFeatures:
         raise ValueError(f'{unit}: a return that is not finite')
     if not np.isfinite(boxes).all():
         raise ValueError(f'{unit}: a detection that is not finite')
-    return core.UnitFeatures(
-        message.modality,
-        message.sequence,
-        stamp_ns,
-        available_ns,
-        message.header.frame_id,
-        from_trail(message.trail),
-        message.rate,
-        message.level,
-        message.configuration_id,
-        tuple(
+    return _UNIT.back(
+        message,
+        stamp_ns=stamp_ns,
+        frame_id=message.header.frame_id,
+        detections=tuple(
             core.Detection(core.Box(d.x0, d.y0, d.x1, d.y1), d.score, d.label, item=d.item)
             for d in message.detections
         ),
-        returns,
-        np.frombuffer(message.embedding, np.float32),
-        np.frombuffer(message.grid, np.dtype('<f2')).reshape(shape),
-        (width, height),
-        appearance_of_message(message),
-        message.followed,
+        returns=returns,
+        embedding=np.frombuffer(message.embedding, np.float32),
+        grid=np.frombuffer(message.grid, np.dtype('<f2')).reshape(shape),
+        appearance=appearance_of_message(message),
     )
 
 
 def to_configuration(configuration: core.Configuration, now_ns: int) -> msg.Configuration:
-    return msg.Configuration(
-        header=header(now_ns),
-        id=configuration.id,
-        effective_from=to_time(configuration.effective_from_ns),
-        modalities=[
-            msg.ModalityConfiguration(
-                modality=m.modality,
-                rate=float(m.rate),
-                level=m.level,
-                device=m.device,
-                reuse=m.reuse,
-            )
-            for m in configuration.modalities
-        ],
-        latency_limit=float(configuration.latency_limit),
-        predicted_latency=float(configuration.predicted_latency),
-        predicted_accuracy=float(configuration.predicted_accuracy),
-        reason=configuration.reason,
-    )
+    parts = [_MODALITY.to(part, device=part.device) for part in configuration.modalities]
+    return _CONFIGURATION.to(configuration, header=header(now_ns), modalities=parts)
 
 
 def from_configuration(message: msg.Configuration, device: str = 'cpu') -> core.Configuration:
     """:param device: where modalities that name none are encoded."""
-    return core.Configuration(
-        message.id,
-        from_time(message.effective_from),
-        tuple(
-            core.ModalityConfiguration(
-                m.modality, m.rate, m.level, m.device or device, max(m.reuse, 1)
-            )
-            for m in message.modalities
-        ),
-        message.latency_limit,
-        message.predicted_latency,
-        message.predicted_accuracy,
-        message.reason,
-    )
+    parts = tuple(_MODALITY.back(m, device=m.device or device) for m in message.modalities)
+    return _CONFIGURATION.back(message, modalities=parts)
 
 
 def to_skip_decision(skip: core.SkipDecision) -> msg.SkipDecision:
-    return msg.SkipDecision(
-        header=header(skip.issued_ns),
-        modality=skip.modality,
-        skip_until=to_time(skip.skip_until_ns),
-        fraction=float(skip.fraction),
-        confidence=float(skip.confidence),
-        window_end=to_time(skip.window_end_ns),
-    )
+    return _LEASE.to(skip, header=header(skip.issued_ns))
 
 
 def from_skip_decision(message: msg.SkipDecision) -> core.SkipDecision:
-    return core.SkipDecision(
-        message.modality,
-        from_time(message.header.stamp),
-        from_time(message.skip_until),
-        from_time(message.window_end),
-        message.fraction,
-        message.confidence,
-    )
+    return _LEASE.back(message, issued_ns=from_time(message.header.stamp))
 
 
 # Variances of what is not known: an angle that may be any, rad^2, and a turn of half a circle per
@@ -259,8 +344,7 @@ def to_track(track: core.Track) -> msg.Track:
         result.label_source, result.exit = int(known.source), known.exit
         result.label_confidence, result.novel = float(known.confidence), known.is_novel
         result.attributes = list(known.attributes)
-    position = result.pose.pose.position
-    position.x, position.y, position.z = (float(v) for v in track.position)
+    result.pose.pose.position = to_point(track.position)
     heading = math.atan2(track.velocity[1], track.velocity[0])
     orientation = result.pose.pose.orientation
     orientation.z, orientation.w = math.sin(heading / 2), math.cos(heading / 2)
@@ -328,43 +412,27 @@ def to_track_array(decision: core.Decision) -> msg.TrackArray:
     age = float('nan')
     if decision.trail:
         age = (decision.published_ns - decision.trail[0].begin_ns) / NS_PER_S
-    return msg.TrackArray(
-        kind=int(decision.kind),
+    return _DECISION.to(
+        decision,
         header=header(decision.state_ns, decision.frame_id),
-        window_end=to_time(decision.window_end_ns),
-        published=to_time(decision.published_ns),
-        configuration_ids=list(decision.configuration_ids),
         latency=float(decision.latency),
         age=age,
         modalities=list(decision.newest_ns),
         newest=[to_time(ns) for ns in decision.newest_ns.values()],
         ages=[float(age) for age in decision.ages.values()],
-        skipped=list(decision.skipped),
-        lost=list(decision.lost),
-        late=list(decision.late),
-        degraded=list(decision.degraded),
         tracks=[to_track(t) for t in decision.tracks],
-        trail=to_trail(decision.trail),
     )
 
 
 def from_track_array(message: msg.TrackArray) -> core.Decision:
     """:raises ValueError: when lists differ in length, or a track or the kind is impossible."""
     same_length(message, 'modalities', 'newest')
-    return core.Decision(
-        from_time(message.window_end),
-        from_time(message.header.stamp),
-        message.header.frame_id,
-        tuple(from_track(t) for t in message.tracks),
-        dict(zip(message.modalities, map(from_time, message.newest), strict=True)),
-        tuple(message.configuration_ids),
-        tuple(message.skipped),
-        tuple(message.lost),
-        tuple(message.late),
-        tuple(message.degraded),
-        from_trail(message.trail),
-        from_time(message.published),
-        core.ResultKind(message.kind),
+    return _DECISION.back(
+        message,
+        state_ns=from_time(message.header.stamp),
+        frame_id=message.header.frame_id,
+        tracks=tuple(from_track(t) for t in message.tracks),
+        newest_ns=dict(zip(message.modalities, map(from_time, message.newest), strict=True)),
     )
 
 
@@ -382,37 +450,12 @@ def same_length(message: Any, *names: str) -> None:
 
 
 def to_track_labels(labels: Sequence[core.TrackLabel], stamp_ns: int) -> msg.TrackLabels:
-    return msg.TrackLabels(
-        header=header(stamp_ns),
-        labels=[
-            msg.TrackLabel(
-                track_id=one.track_id,
-                label=one.label,
-                confidence=float(one.confidence),
-                attributes=list(one.attributes),
-                source=int(one.source),
-                exit=one.exit,
-                novel=one.is_novel,
-            )
-            for one in labels
-        ],
-    )
+    return msg.TrackLabels(header=header(stamp_ns), labels=[_LABEL.to(one) for one in labels])
 
 
 def from_track_labels(message: msg.TrackLabels) -> list[core.TrackLabel]:
     """:raises ValueError: for a source this version does not know, or no confidence of 0..1."""
-    labels = [
-        core.TrackLabel(
-            one.track_id,
-            one.label,
-            one.confidence,
-            tuple(one.attributes),
-            core.LabelSource(one.source),
-            one.exit,
-            one.novel,
-        )
-        for one in message.labels
-    ]
+    labels = [_LABEL.back(one) for one in message.labels]
     for one in labels:
         if not 0.0 <= one.confidence <= 1.0:
             raise ValueError(f'track {one.track_id}: confidence {one.confidence:g} of its label')
@@ -421,76 +464,87 @@ def from_track_labels(message: msg.TrackLabels) -> list[core.TrackLabel]:
 
 def to_power_state(state: PowerState, now_ns: int) -> msg.PowerState:
     """:param now_ns: when it was found."""
-    return msg.PowerState(
-        header=header(now_ns, ''),
-        state=int(state.mode),
-        charge=float(state.charge),
-        alpha=float(state.alpha),
-        reason=state.reason,
-    )
+    return _POWER.to(state, header=header(now_ns))
 
 
 def to_brick_plan(node: str, bricks: Iterable[BrickStatus], now_ns: int) -> msg.BrickPlan:
     """:param now_ns: when they were looked at."""
-    statuses = [
-        msg.BrickStatus(
-            name=brick.name,
-            device=brick.device,
-            precision=brick.precision,
-            state=int(brick.state),
-            load_time=float(brick.load_time),
-            run_time=float(brick.run_time),
-            memory=brick.memory,
-            problem=brick.problem,
-        )
-        for brick in bricks
-    ]
-    return msg.BrickPlan(header=header(now_ns, ''), node=node, bricks=statuses)
+    statuses = [_BRICK.to(brick) for brick in bricks]
+    return msg.BrickPlan(header=header(now_ns), node=node, bricks=statuses)
 
 
 def from_brick_plan(message: msg.BrickPlan) -> list[BrickStatus]:
     """Return what bricks do; those in a state that there is not are left out."""
     states = set(BrickState)
-    return [
-        BrickStatus(
-            brick.name,
-            brick.device,
-            brick.precision,
-            BrickState(brick.state),
-            float(brick.load_time),
-            float(brick.run_time),
-            int(brick.memory),
-            brick.problem,
-        )
-        for brick in message.bricks
-        if brick.state in states
-    ]
+    return [_BRICK.back(brick) for brick in message.bricks if brick.state in states]
 
 
 def to_novelty(novelty: core.Novelty) -> msg.Novelty:
-    x, y, z = (float(value) for value in novelty.position)
-    return msg.Novelty(
-        header=header(novelty.stamp_ns, novelty.frame_id),
-        track_id=novelty.track_id,
-        label=novelty.label,
-        confidence=float(novelty.confidence),
-        position=Point(x=x, y=y, z=z),
-        reason=novelty.reason,
-    )
+    return _NOVELTY.to(novelty, header=header(novelty.stamp_ns, novelty.frame_id))
 
 
 def from_novelty(message: msg.Novelty) -> core.Novelty:
     """:raises ValueError: for a position that is not finite."""
-    point = message.position
-    position = np.array([point.x, point.y, point.z])
-    if not np.isfinite(position).all():
+    top = message.header
+    novelty = _NOVELTY.back(message, stamp_ns=from_time(top.stamp), frame_id=top.frame_id)
+    if not np.isfinite(novelty.position).all():
         raise ValueError(f'novelty of track {message.track_id}: a position that is not finite')
-    return core.Novelty(
-        from_time(message.header.stamp),
-        message.header.frame_id,
-        message.track_id,
-        message.label,
-        message.confidence,
-        position,
-        message.reason,
+    return novelty
+
+
+def to_playback_state(status: PlaybackStatus, now_ns: int) -> msg.PlaybackState:
+    counts = status.counts.values()
+    return _PLAYBACK.to(
+        status,
+        header=header(now_ns),
+        modalities=list(status.counts),
+        captured=[c.captured for c in counts],
+        transferred=[c.transferred for c in counts],
+        skipped=[c.skipped for c in counts],
     )
+
+
+def from_playback_state(message: msg.PlaybackState) -> PlaybackStatus:
+    """:raises ValueError: when the lists of counts differ in length."""
+    same_length(message, 'modalities', 'captured', 'transferred', 'skipped')
+    columns = zip(message.captured, message.transferred, message.skipped, strict=True)
+    counts = {
+        modality: UnitCounts(
+            captured=captured,
+            transferred=transferred,
+            skipped=skipped,
+            thinned=max(captured - transferred - skipped, 0),
+        )
+        for modality, (captured, transferred, skipped) in zip(
+            message.modalities, columns, strict=True
+        )
+    }
+    return _PLAYBACK.back(message, counts=counts)
+
+
+def stage_seconds(message: msg.UnitFeatures, name: str) -> float:
+    """Return how long a stage of a unit took by its trail; NaN where unknown."""
+    for stage in reversed(message.trail):
+        if stage.stage == name:
+            return (from_time(stage.end) - from_time(stage.begin)) / NS_PER_S
+    return math.nan
+
+
+def seen_tracks(message: msg.TrackArray) -> list[tuple[int, bool]]:
+    """Return the ids of tracks, and whether the camera has seen each lately."""
+    return [(track.id, track.box_valid or CAMERA in track.seen_by) for track in message.tracks]
+
+
+def demand_from_message(message: msg.LatencyDemand, now_ns: int) -> LatencyDemand:
+    """Return what a consumer announces; its lease counts from now."""
+    return LatencyDemand(
+        message.source,
+        float(message.decode_time),
+        float(message.total_limit),
+        (from_time(message.valid_until) - now_ns) / NS_PER_S,
+    )
+
+
+def seconds_until(instant: Time, now_ns: int) -> float:
+    """Return how far ahead an instant is, never negative."""
+    return max(from_time(instant) - now_ns, 0) / NS_PER_S

@@ -43,7 +43,7 @@ def _in_bgr(message: Image) -> Image:
         picture = cv_bridge.CvBridge().imgmsg_to_cv2(message, desired_encoding='bgr8')
     except cv_bridge.CvBridgeError:
         return message
-    from mmedge_ros.ros.messages.camera_messages import to_image  # which imports this module
+    from mmedge_ros.ros.picture_output import to_image  # which imports this module
 
     return to_image(picture, from_time(message.header.stamp), message.header.frame_id)
 

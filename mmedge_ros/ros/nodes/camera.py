@@ -9,14 +9,12 @@ from typing import Any
 
 from rclpy.node import Node
 
-from mmedge_ros import msg
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.diagnostics import Diagnostics
-from mmedge_ros.ros.messages import conversions, names, qos
-from mmedge_ros.ros.messages.camera_messages import CameraOutputs
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.picture_output import CameraOutputs
 from mmedge_ros.ros.ros_clock import RosClock
 from mmedge_ros.sensing.camera.device import CameraParameters
 from mmedge_ros.sensing.camera.reader import CameraReader
@@ -53,8 +51,9 @@ class CameraNode(Node):
             self._reader.is_failing,
             p.device or p.source,
         )
-        self._configurations = ConfigurationInput(self, self._control.schedule.add)
-        self.create_subscription(msg.SkipDecision, names.SKIP_DECISION, self._on_skip, qos.RESULT)
+        self._configurations = ConfigurationInput(
+            self, self._control.schedule.add, lease=self._control.lease
+        )
         self._thread = threading.Thread(target=self._publish, name='publisher', daemon=True)
         self._stream.start()
         self._thread.start()
@@ -80,9 +79,6 @@ class CameraNode(Node):
             self.get_logger().warning(text)
         else:
             self.get_logger().info(text)
-
-    def _on_skip(self, message: msg.SkipDecision) -> None:
-        self._control.lease(conversions.from_skip_decision(message))
 
     def _figures(self) -> dict[str, object]:
         device = self._reader.device

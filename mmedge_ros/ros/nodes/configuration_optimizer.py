@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any, NamedTuple
 
+import numpy as np
 from rclpy.node import Node
 from std_msgs.msg import String
 
 from mmedge_ros import msg
 from mmedge_ros.configuration.configuration_loop import ConfigurationLoop
+from mmedge_ros.configuration.optimizer_setup import (
+    ConfigurationOptimizerParameters,
+    optimizer_setup,
+)
+from mmedge_ros.configuration.scene_indicators import SceneIndicators
+from mmedge_ros.data_types import CAMERA, RADAR, RETURN_FIELDS, Box
+from mmedge_ros.power.power_policy import PowerState
 from mmedge_ros.replay.wire_formats import state_from_message
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
+from mmedge_ros.ros.messages.conversions import appearance_of_message
 from mmedge_ros.ros.node_main import run_nodes
-from mmedge_ros.ros.optimizer_setup import (
-    ConfigurationOptimizerParameters,
-    Cost,
-    demand_from_message,
-    look_at_tracks,
-    look_at_unit,
-    optimizer_setup,
-    seconds_until,
-    seen_tracks,
-    take_duration,
-)
-from mmedge_ros.ros.optimizer_status import optimizer_figures
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.power_output import PowerOutput
 from mmedge_ros.ros.ros_clock import RosClock, steady_clock
 from mmedge_ros.ros.waited_entities import defer
 
@@ -49,16 +47,17 @@ class ConfigurationOptimizerNode(Node):
         self._choice = self._loop if isinstance(self._loop, ConfigurationLoop) else None
         for note in self._setup.notes:
             self.get_logger().warning(note)
-        self._unit_cost, self._decision_cost = Cost(), Cost()
+        # s, of the newest few hundred.
+        self._unit_cost, self._decision_cost = (deque[float](maxlen=500) for _ in range(2))
         self._configurations = self.create_publisher(
             msg.Configuration, names.CONFIGURATION, qos.LATCHED
         )
-        self._power = PowerOutput(self)
+        self._told_power: PowerState | None = None
+        self._powers = self.create_publisher(msg.PowerState, names.POWER_STATE, qos.LATCHED)
         self._watch = InputWatch(self, time.monotonic)
         self._watch.expect('tracks', names.TRACKS, qos.RESULT)
         self._watch.expect('system state', names.SYSTEM_STATE, qos.RESULT)
-        figures = partial(optimizer_figures, self._setup, self._decision_cost, self._unit_cost)
-        self._diagnostics = Diagnostics(self, self, figures)
+        self._diagnostics = Diagnostics(self, self, self._figures)
         subscriptions: list[tuple[type, str, Callable[[Any], None]]] = [
             (msg.UnitReceipt, names.UNIT_RECEIPTS, self._on_receipt),
             (msg.SkipDecision, names.SKIP_DECISION, self._on_skip),
@@ -88,7 +87,7 @@ class ConfigurationOptimizerNode(Node):
         take_duration(self._choice, message, time.monotonic())
         if self._choice.scene is not None:
             look_at_unit(self._choice.scene, message)
-        self._unit_cost.add(time.perf_counter() - begun)
+        self._unit_cost.append(time.perf_counter() - begun)
 
     def _on_receipt(self, message: msg.UnitReceipt) -> None:
         if message.outcome not in (message.DROPPED, message.FAILED):  # counted at its receipt
@@ -96,14 +95,14 @@ class ConfigurationOptimizerNode(Node):
             self._loop.unit_arrived(message.modality, time.monotonic(), *stamps)
 
     def _on_skip(self, message: msg.SkipDecision) -> None:
-        left = seconds_until(message.skip_until, self._ros_clock.now_ns())
+        left = conversions.seconds_until(message.skip_until, self._ros_clock.now_ns())
         self._loop.resting(message.modality, time.monotonic() + left)
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         self._watch.heard('tracks')
         if conversions.is_update(message):
             return
-        self._loop.bounds.tracked(seen_tracks(message), time.monotonic())
+        self._loop.bounds.tracked(conversions.seen_tracks(message), time.monotonic())
         if self._choice is None:
             return
         trail = conversions.from_trail(message.trail)
@@ -121,7 +120,7 @@ class ConfigurationOptimizerNode(Node):
 
     def _on_demand(self, message: msg.LatencyDemand) -> None:
         assert self._choice is not None
-        demand = demand_from_message(message, self._ros_clock.now_ns())
+        demand = conversions.demand_from_message(message, self._ros_clock.now_ns())
         if not self._choice.demanded(demand, time.monotonic()):
             words = f'latency demand not used: {self._choice.budget.problem}'
             self.get_logger().warning(words, throttle_duration_sec=5.0)
@@ -130,12 +129,97 @@ class ConfigurationOptimizerNode(Node):
         now_ns = self._ros_clock.now_ns()
         begun = time.perf_counter()
         made = self._loop.update(now_ns, time.monotonic())
-        self._decision_cost.add(time.perf_counter() - begun)
+        self._decision_cost.append(time.perf_counter() - begun)
         if made is not None and self.context.ok():
             self._configurations.publish(conversions.to_configuration(made, now_ns))
             self.get_logger().info(f'configuration {made.id}: {made.reason}')
         if self.context.ok():
-            self._power.publish(self._loop.bounds.power.state, now_ns)
+            self._publish_power(self._loop.bounds.power.state, now_ns)
+
+    def _publish_power(self, power: PowerState, now_ns: int) -> None:
+        before, self._told_power = self._told_power, power
+        if power == before:
+            return
+        if before is None or power.mode is not before.mode:
+            self.get_logger().info(f'power {power.mode.name}: {power.reason}')
+        self._powers.publish(conversions.to_power_state(power, now_ns))
+
+    def _figures(self) -> dict[str, object]:
+        """Return the configuration, its bounds, and what was learned."""
+        loop, setup = self._loop, self._setup
+        current, power = loop.current, loop.bounds.power.state
+        figures: dict[str, object] = {
+            'configuration': current.id if current is not None else '',
+            'reason': current.reason if current is not None else '',
+            'caps': '; '.join(loop.reasons),
+            'changes': loop.counts.changes,
+            'states': loop.counts.states,
+            'power state': power.mode.name,
+            'power alpha': f'{power.alpha:.2f}',
+            'power reason': power.reason,
+            'bursts': loop.bounds.standby.bursts,
+            'decision (us, median)': _microseconds(self._decision_cost),
+        }
+        if isinstance(loop, ConfigurationLoop):
+            counts, budget = loop.counts, loop.budget
+            figures |= {
+                'configurations to choose from': setup.size,
+                'accuracies': setup.source,
+                'units': counts.units,
+                'durations not used': loop.rejected,
+                'decisions': counts.decisions,
+                'late decisions': counts.late,
+                'consumers': ', '.join(budget.consumers(time.monotonic())),
+                'latency demands': budget.taken,
+                'latency demands not used': budget.refused,
+                'last one not used': budget.problem,
+                'calibration (us per unit, median)': _microseconds(self._unit_cost),
+            }
+        return figures
+
+
+class _SeenTrack(NamedTuple):
+    """The part of a track that is used: reading its covariances takes most of the time."""
+
+    box: Box | None
+    box_velocity: tuple[float, float]
+    score: float
+
+
+def look_at_unit(scene: SceneIndicators, message: msg.UnitFeatures) -> None:
+    """Pass on what an encoded unit says of the scene; unreadable returns are left out."""
+    if message.modality == CAMERA and not message.followed:
+        scene.take_appearance(appearance_of_message(message))
+    elif message.modality == RADAR and len(message.returns) % len(RETURN_FIELDS) == 0:
+        returns = np.frombuffer(message.returns, np.float32)
+        scene.take_returns(returns.reshape(-1, len(RETURN_FIELDS)))
+    scene.take_embedding(message.modality, np.frombuffer(message.embedding, np.float32))
+
+
+def look_at_tracks(scene: SceneIndicators, message: msg.TrackArray) -> None:
+    """Pass on the tracks of a decision, unless a number in them is impossible."""
+    tracks = []
+    for track in message.tracks:
+        numbers = (*track.box.tolist(), *track.box_velocity.tolist(), track.score)
+        if not all(map(math.isfinite, numbers)):
+            return
+        box = Box(*numbers[:4]) if track.box_valid else None
+        tracks.append(_SeenTrack(box, numbers[4:6], track.score))
+    scene.decided(tracks)
+
+
+def take_duration(loop: ConfigurationLoop, message: msg.UnitFeatures, now: float) -> None:
+    """Pass on how long a unit took to encode, or to follow, by its trail."""
+    if message.followed:
+        loop.unit_followed(message.modality, conversions.stage_seconds(message, 'follow'), now)
+    else:
+        taken = conversions.stage_seconds(message, 'encode')
+        loop.unit_encoded(message.modality, message.level, taken, now)
+
+
+def _microseconds(seconds: Sequence[float]) -> str:
+    """Return the median, '' before there is one."""
+    return f'{1e6 * median(seconds):.1f}' if seconds else ''
 
 
 def main(args: list[str] | None = None) -> None:

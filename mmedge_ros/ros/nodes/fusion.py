@@ -5,26 +5,54 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Configuration, Decision, SkipDecision
+from mmedge_ros.data_types import (
+    Configuration,
+    Decision,
+    SkipDecision,
+)
+from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
+from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
+from mmedge_ros.pipeline.pipeline_status import PipelineStatus
 from mmedge_ros.ros.brick_plan import BrickPlanOutput
 from mmedge_ros.ros.configuration_input import ConfigurationInput
-from mmedge_ros.ros.diagnostics import Diagnostics
-from mmedge_ros.ros.fusion_setup import FusionParameters, fusion_pipeline
-from mmedge_ros.ros.fusion_status import FusionStatus
-from mmedge_ros.ros.geometry_inputs import GeometryInputs
+from mmedge_ros.ros.diagnostics import Diagnostics, Refusals, problem_figures
+from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, set_up_rig
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
+from mmedge_ros.tracking import data_association
 
 T = TypeVar('T')
+
+
+@dataclass(frozen=True)
+class FusionParameters(RigParameters):
+    """The fusion node."""
+
+    detector: str = parameter(
+        '',
+        'model of the camera encoder, see there: a bundle may bring networks that fuse',
+    )
+    simulated: bool = parameter(
+        False, 'the pictures come from the simulator; decides which model an empty name takes'
+    )
+    publish_transform: bool = parameter(
+        False,
+        'publish odom -> base_link on /tf from odometry, where no other node does: RViz needs it, '
+        'and an autopilot or robot_localization has it mostly',
+    )
+    pipeline: PipelineParameters = group(PipelineParameters)
 
 
 class FusionNode(Node):
@@ -37,13 +65,13 @@ class FusionNode(Node):
         parameters = declare(self, FusionParameters)
         self._ros_clock = RosClock(self)
         self._pipeline = fusion_pipeline(parameters)
-        self._refusals: dict[str, Any] = {}
+        self._refusals = Refusals(self)
         self._tracks = self.create_publisher(
             msg.TrackArray, names.TRACKS, **qos.overridable(qos.RESULT)
         )
         self._skips = self.create_publisher(msg.SkipDecision, names.SKIP_DECISION, qos.RESULT)
         self._watch = InputWatch(self, time.monotonic)
-        self._status = FusionStatus(self._pipeline, self._watch)
+        self._status = PipelineStatus(self._pipeline)
         self._worker = self.worker_type(
             self._pipeline,
             self._ros_clock,
@@ -52,7 +80,7 @@ class FusionNode(Node):
             self._publish_skip,
         )
         self._plan = BrickPlanOutput(self, self._status.bricks)
-        self._diagnostics = Diagnostics(self, self._status, self._figures)
+        self._diagnostics = Diagnostics(self, self, self._figures)
         for modality in parameters.pipeline.modalities:
             self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT, is_shared=True)
         self._geometry_inputs = GeometryInputs(
@@ -63,18 +91,21 @@ class FusionNode(Node):
             parameters.publish_transform,
         )
         self._worker.start()
-        self.create_subscription(
-            msg.UnitReceipt, names.UNIT_RECEIPTS, self._on_receipt, qos.RESULT
-        )
-        self.create_subscription(
-            msg.UnitFeatures, names.UNIT_FEATURES, self._on_features, qos.RESULT
-        )
+        for kind, topic, take in (
+            (msg.UnitReceipt, names.UNIT_RECEIPTS, self._on_receipt),
+            (msg.UnitFeatures, names.UNIT_FEATURES, self._on_features),
+            (msg.TrackLabels, names.TRACK_LABELS, self._on_labels),
+        ):
+            self.create_subscription(kind, topic, take, qos.RESULT)
         self._watch.configured = ConfigurationInput(self, self._configure).words
-        self.create_subscription(msg.TrackLabels, names.TRACK_LABELS, self._on_labels, qos.RESULT)
 
     def stop(self) -> None:
         """End the worker."""
         self._worker.stop()
+
+    def missing(self) -> list[str]:
+        """Say in words what is missing, and what is wrong with pictures and gate."""
+        return [*self._watch.missing(), *self._status.problems()]
 
     def _on_receipt(self, message: msg.UnitReceipt) -> None:
         receipt = self._converted(conversions.from_receipt, message, 'receipt')
@@ -87,9 +118,6 @@ class FusionNode(Node):
         if features is not None:
             self._worker.submit_unit(features)
 
-    def _configure(self, made: Configuration) -> None:
-        self._worker.submit(lambda pipeline, _now_ns: pipeline.configure(made), urgent=False)
-
     def _on_labels(self, message: msg.TrackLabels) -> None:
         labels = self._converted(conversions.from_track_labels, message, 'labels')
         if labels is not None:
@@ -97,13 +125,14 @@ class FusionNode(Node):
                 lambda pipeline, _now_ns: pipeline.add_labels(labels), urgent=False
             )
 
+    def _configure(self, made: Configuration) -> None:
+        self._worker.submit(lambda pipeline, _now_ns: pipeline.configure(made), urgent=False)
+
     def _converted(self, convert: Callable[[Any], T], message: Any, words: str) -> T | None:
         try:
             return convert(message)
         except ValueError as err:
-            # Throttled apart: a logger throttles by where it is called.
-            refusals = self._refusals.setdefault(words, self.get_logger().get_child(words))
-            refusals.warning(f'{words} not used: {err}', throttle_duration_sec=5.0)
+            self._refusals.say(words, err)
             return None
 
     def _publish(self, decision: Decision) -> None:
@@ -120,9 +149,28 @@ class FusionNode(Node):
     def _figures(self) -> dict[str, object]:
         return {
             **self._status.figures(self._worker),
+            **problem_figures('fusion', self._status.shed(self._worker)),
             **self._plan.figures(),
             **self._geometry_inputs.figures(),
         }
+
+
+def fusion_pipeline(parameters: FusionParameters) -> PerceptionPipeline:
+    """Open the pipeline, and give it the calibration that the parameters name.
+
+    :raises EncodingError: if the model cannot be read
+    :raises GeometryError: if a transform or the calibration cannot
+    """
+    data_association.prepare()
+    p = parameters.pipeline
+    pipeline = open_pipeline(model_of_encoders(parameters.detector, parameters.simulated, p), p)
+    set_up_rig(
+        pipeline.rig,
+        parameters.transforms,
+        parameters.calibration_file,
+        parameters.frame_prefix,
+    )
+    return pipeline
 
 
 def main(args: list[str] | None = None) -> None:

@@ -24,7 +24,7 @@ from mmedge_ros.memory.views import with_drone, with_place
 from mmedge_ros.parameter import ParameterError, parameter
 from mmedge_ros.power.power_allowance import least_gap
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
-from mmedge_ros.ros.geometry_inputs import GeometryInputs
+from mmedge_ros.ros.geometry_inputs import GeometryInputs, frame_prefix, set_up_rig
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.memory_messages import (
     from_moment,
@@ -35,7 +35,6 @@ from mmedge_ros.ros.messages.memory_messages import (
 )
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.rig_setup import frame_prefix, set_up_rig
 from mmedge_ros.ros.ros_clock import RosClock
 
 

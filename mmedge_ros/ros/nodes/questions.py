@@ -29,14 +29,13 @@ from mmedge_ros.questions.question_worker import AskedQuestion, LiveAnswer, Ques
 from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.describing_output import DescribingOutput
 from mmedge_ros.ros.diagnostics import Diagnostics
-from mmedge_ros.ros.geometry_inputs import GeometryInputs
+from mmedge_ros.ros.geometry_inputs import GeometryInputs, frame_prefix
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.question_messages import answer_lines, to_result
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.nodes.memory import memory_place
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.rig_setup import frame_prefix
 from mmedge_ros.ros.ros_clock import RosClock
 
 # Questions that come as text have no deadline of their own, s.

@@ -7,17 +7,26 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 from rclpy.node import Node
+from rclpy.serialization import deserialize_message
 
-from mmedge_ros.data_types import Decision
+from mmedge_ros import MmedgeError, msg
+from mmedge_ros.data_types import CAMERA, Decision
 from mmedge_ros.parameter import group, parameter
+from mmedge_ros.replay.wire_formats import state_from_message
+from mmedge_ros.ros.diagnostics import Refusals
+from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, set_up_rig
+from mmedge_ros.ros.messages import conversions, names, qos
+from mmedge_ros.ros.messages.sensor_input import input_topic
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.rig_setup import frame_prefix, set_up_rig
 from mmedge_ros.ros.ros_clock import steady_clock
-from mmedge_ros.ros.viewer_inputs import ViewerInputs
+from mmedge_ros.ros.sensor_subscription import SensorSubscription
+from mmedge_ros.ros.waited_entities import defer
+from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.viewing.drawing import Picture
 from mmedge_ros.viewing.live_page import DEFAULT_PORT, LivePage
 from mmedge_ros.viewing.live_scene import LiveScene
@@ -51,12 +60,8 @@ class _PipelineParameters:
 
 
 @dataclass(frozen=True)
-class ViewerParameters:
+class ViewerParameters(RigParameters):
     """The viewer."""
-
-    REMOVED: ClassVar[dict[str, str]] = {
-        'deadline': 'it is pipeline.windows.deadline, as in the fusion node'
-    }
 
     port: int = parameter(
         DEFAULT_PORT,
@@ -70,13 +75,109 @@ class ViewerParameters:
         choices=('raw', 'compressed'),
     )
     pipeline: _PipelineParameters = group(_PipelineParameters)
-    calibration_file: str = parameter(
-        '', 'camera_info YAML (and transforms) that takes the place of what is published'
-    )
-    transforms: tuple[str, ...] = parameter(
-        (), 'static transforms, each "parent child x y z qx qy qz qw" in m'
-    )
-    frame_prefix: str = frame_prefix()
+
+
+class ViewerInputs:
+    """Subscriptions that feed a scene; `close` drops them.
+
+    :param on_decision: called with each decision
+    :param on_picture: called, for each picture, with a function that draws it; that one may be
+        called in any thread, and returns None where the picture cannot be decoded
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        scene: LiveScene,
+        image_transport: str,
+        on_decision: Callable[[Decision], None],
+        on_picture: Callable[[Callable[[], Picture | None]], None],
+    ) -> None:
+        self._node = node
+        self._scene = scene
+        self._refusals = Refusals(node)
+        self._on_picture = on_picture
+        pictures, kind = input_topic(CAMERA, image_transport)
+        # A picture that is not shown is not taken apart either.
+        take = partial(self._take_picture, kind)
+        self._pictures = SensorSubscription(node, kind, pictures, take, raw=True)
+        self._subscriptions: list[Any] = []
+        # Best effort: what is missed is replaced by what comes next.
+        for kind, topic, convert, enter, profile in (
+            (msg.TrackArray, names.TRACKS, conversions.from_track_array, on_decision, qos.SENSOR),
+            (
+                msg.UnitFeatures,
+                names.UNIT_FEATURES,
+                conversions.from_features,
+                scene.add_unit,
+                qos.FREQUENT_SENSOR,
+            ),
+            (
+                msg.SystemState,
+                names.SYSTEM_STATE,
+                state_from_message,
+                scene.set_system,
+                qos.SENSOR,
+            ),
+            (
+                msg.Configuration,
+                names.CONFIGURATION,
+                conversions.from_configuration,
+                scene.set_configuration,
+                qos.LATCHED,
+            ),
+            (
+                msg.PlaybackState,
+                names.PLAYBACK,
+                conversions.from_playback_state,
+                scene.set_playback,
+                qos.LATCHED,
+            ),
+        ):
+            take = partial(self._take, convert, enter)
+            subscription = node.create_subscription(kind, topic, take, profile)
+            # Units come often, and are looked at when a decision is shown.
+            if kind is msg.UnitFeatures:
+                defer(subscription)
+            self._subscriptions.append(subscription)
+        self._geometry = GeometryInputs(
+            node, self._know, not scene.rig.has_camera, scene.rig.prefix
+        )
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._pictures.close()
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._subscriptions.clear()
+        self._geometry.close()
+
+    def _take(
+        self, convert: Callable[[Any], Any], enter: Callable[[Any], None], message: Any
+    ) -> None:
+        try:
+            enter(convert(message))
+        except ValueError as err:
+            self._refusals.say('message', err, 'not shown')
+
+    def _know(self, task: Callable[[Any, int], object], urgent: bool = True) -> None:  # noqa: ARG002
+        try:
+            task(self._scene, 0)
+        except MmedgeError as err:
+            self._refusals.say('transform', err)
+
+    def _take_picture(self, kind: type, raw: bytes, _: Any) -> None:
+        self._on_picture(partial(self._draw, kind, raw))
+
+    def _draw(self, kind: type, raw: bytes) -> Picture | None:
+        message: Any = deserialize_message(raw, kind)
+        try:
+            picture = decode_image(message)
+        except MmedgeError as err:
+            self._refusals.say('picture', err, 'not shown')
+            return None
+        stamp_ns = conversions.from_time(message.header.stamp)
+        return self._scene.annotated(picture, stamp_ns)
 
 
 class Viewer(Node):

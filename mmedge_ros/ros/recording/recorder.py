@@ -12,7 +12,7 @@ from mmedge_ros import msg
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.wire_formats import state_from_message
 from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX, node_name
-from mmedge_ros.ros.messages import conversions, names, playback_messages, qos
+from mmedge_ros.ros.messages import conversions, names, qos
 
 
 class Recorder(Node):
@@ -56,7 +56,7 @@ class Recorder(Node):
         self._record.add_receipt(conversions.from_receipt(message))
 
     def _on_playback(self, message: msg.PlaybackState) -> None:
-        self._record.status = playback_messages.from_playback_state(message)
+        self._record.status = conversions.from_playback_state(message)
 
     def _on_configuration(self, message: msg.Configuration) -> None:
         self._record.add_configuration(conversions.from_configuration(message))

@@ -21,9 +21,9 @@ from sensor_msgs.msg import Image
 
 from mmedge_ros.ros.lean_executor import node_executor
 from mmedge_ros.ros.messages import names, qos
-from mmedge_ros.ros.messages.camera_messages import CameraOutputs
 from mmedge_ros.ros.messages.conversions import from_time
 from mmedge_ros.ros.picture_input import PictureInput
+from mmedge_ros.ros.picture_output import CameraOutputs
 from mmedge_ros.sensing.camera.device import CameraFrame, CameraParameters
 from mmedge_ros.sensing.camera.image import decode_image
 

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from mmedge_ros import msg
 from mmedge_ros.data_types import Decision
 from mmedge_ros.replay.playback import PlaybackStatus
-from mmedge_ros.ros.messages import conversions, names, playback_messages, qos
+from mmedge_ros.ros.messages import conversions, names, qos
 
 # Long enough for a figure that stands still, short enough to show within moments that it fell.
 _RATE_SPAN = 5.0
@@ -88,4 +88,4 @@ class StatusListener(Node):
 
     def _on_playback(self, message: msg.PlaybackState) -> None:
         with suppress(ValueError):
-            self.playback = playback_messages.from_playback_state(message)
+            self.playback = conversions.from_playback_state(message)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,9 @@ import yaml
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.parameter import ParameterError
-from mmedge_ros.replay import ReplayError
 from mmedge_ros.ros.graph.description import (
     NodeDescription,
     process_arguments,
-    single_process,
 )
 from mmedge_ros.ros.graph.middleware_profile import node_environment, profile_environment
 from mmedge_ros.ros.graph.options import GraphOptions
@@ -65,16 +62,6 @@ def test_the_live_page_is_there_on_demand_and_knows_where_the_sensors_sit() -> N
     assert viewer.remappings == driver_remappings('/camera')
 
 
-def test_the_player_waits_for_those_who_listen() -> None:
-    nodes = perception_graph(GraphOptions(bag='x', wait_for=('recorder',)))
-    assert parameters_of(nodes, 'bag_player')['wait_for'] == [
-        'fusion',
-        'camera_encoder',
-        'radar_encoder',
-        'recorder',
-    ]
-
-
 def test_a_process_gets_name_remappings_parameters_and_files(tmp_path: Path) -> None:
     node = NodeDescription(
         'subject', 'visualizer', {'colour': 'red', 'size.width': 2.0}, [('a', 'b')]
@@ -92,15 +79,6 @@ def test_a_process_gets_name_remappings_parameters_and_files(tmp_path: Path) -> 
     ]
     written = yaml.safe_load((tmp_path / 'subject.yaml').read_text())
     assert written == {'subject': {'ros__parameters': {'colour': 'red', 'size.width': 2.0}}}
-
-
-def test_one_process_gets_the_arguments_of_all_its_members(tmp_path: Path) -> None:
-    members = [NodeDescription('one', 'fusion'), NodeDescription('two', 'visualizer')]
-    (text,) = process_arguments(single_process(members), tmp_path)
-    assert [(e, a[2]) for e, a in json.loads(text)] == [
-        ('fusion', '__node:=one'),
-        ('visualizer', '__node:=two'),
-    ]
 
 
 def test_a_recording_brings_its_topics_transforms_and_transport(
@@ -165,11 +143,6 @@ def test_a_wrong_key_for_fusion_is_found_before_anything_starts(
         )
 
 
-def test_a_recording_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ReplayError, match=str(tmp_path)):
-        describe_graph(GraphOptions(bag=str(tmp_path)))
-
-
 def test_without_any_detector_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv('MMEDGE_DATA', raising=False)
     monkeypatch.setattr('mmedge_ros.encoding.bundle.default_model._SHIPPED', ())
@@ -177,15 +150,6 @@ def test_without_any_detector_the_remedy_is_named(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv(name, '/nowhere')
     with pytest.raises(EncodingError, match='--detector'):
         describe_graph(GraphOptions())
-
-
-def test_topics_of_drivers_follow_the_conventions_of_image_transport() -> None:
-    assert driver_remappings(camera='image') == (
-        ('camera/image', 'image'),
-        ('camera/image/compressed', 'image/compressed'),
-        ('camera/camera_info', 'camera_info'),
-    )
-    assert driver_remappings() == ()
 
 
 def test_a_profile_is_found_in_the_install_or_in_the_sources(tmp_path: Path) -> None:
@@ -212,11 +176,6 @@ def test_the_network_has_a_profile_of_its_own_and_the_reach_that_ros_is_told() -
     assert variable[0] == 'FASTDDS_DEFAULT_PROFILES_FILE'
     assert variable[1].endswith('config/fastdds_network.xml')
     assert 'interfaceWhiteList' not in Path(variable[1]).read_text()
-
-
-@pytest.mark.parametrize('variable', ['FASTRTPS', 'FASTDDS'])
-def test_a_profile_of_the_user_is_left_alone(variable: str) -> None:
-    assert profile_environment({f'{variable}_DEFAULT_PROFILES_FILE': 'mine.xml'}) == {}
 
 
 def test_nodes_keep_the_memory_of_pictures_unless_the_user_says_otherwise() -> None:

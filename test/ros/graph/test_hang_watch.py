@@ -92,18 +92,6 @@ def test_the_first_loading_has_all_the_time_in_the_world(process: Process) -> No
     assert process.pass_time(600.0)[0] == ''
 
 
-def test_a_later_loading_has_all_the_time_in_the_world_too(process: Process) -> None:
-    heartbeat.beat()
-    with heartbeat.loading():
-        assert process.pass_time(600.0)[0] == ''
-    assert process.pass_time(10.0)[0] == 'hangs for 2 s'
-
-
-def test_one_that_is_stopped_while_it_loads_hangs(process: Process) -> None:
-    process.activity = Activity(7, psutil.STATUS_STOPPED)
-    assert process.pass_time(10.0)[0] == 'is stopped'
-
-
 def test_one_that_a_debugger_holds_is_left_alone(process: Process) -> None:
     heartbeat.beat()
     process.activity = Activity(7, psutil.STATUS_TRACING_STOP)
@@ -115,12 +103,6 @@ def test_time_in_which_nobody_looked_does_not_count(process: Process) -> None:
     process.pass_time(STEP)
     # The watching process itself was stopped, or the machine slept.
     assert process.pass_time(90.0, step=30.0)[0] == ''
-
-
-def test_one_that_has_ended_is_no_business_of_the_watch(process: Process) -> None:
-    heartbeat.beat()
-    process.activity = None
-    assert process.pass_time(10.0)[0] == ''
 
 
 def test_a_process_without_a_pipe_or_with_a_full_one_goes_on(

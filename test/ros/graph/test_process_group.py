@@ -68,15 +68,6 @@ def test_a_stopped_group_leaves_no_process_and_no_shared_memory(watched: Watched
     assert watched.group.peak_memory_mb > 20.0
 
 
-def test_a_process_that_does_not_listen_is_stopped_too(watched: Watched) -> None:
-    pids = watched.wait_until_up()
-    segments = segments_of_all(pids)
-    os.kill(pids['left'], signal.SIGSTOP)
-    assert stop_takes(watched.group) < ALL_GONE_WITHIN
-    assert not any(map(is_alive, pids.values()))
-    assert not abandoned(segments)
-
-
 def test_a_second_interrupt_cuts_the_patience_short(watched: Watched) -> None:
     pids = watched.wait_until_up()
     os.kill(pids['left'], signal.SIGSTOP)
@@ -150,29 +141,6 @@ def test_a_node_that_was_told_something_wrong_is_not_started_again(tmp_path: Pat
     assert watched.events == []
 
 
-def test_parameters_and_then_parameter_files_reach_the_node(tmp_path: Path) -> None:
-    extra = tmp_path / 'extra.yaml'
-    extra.write_text('wrong:\n  ros__parameters:\n    image_transport: dove\n')
-    node = NodeDescription('wrong', 'visualizer', {'image_transport': 'pigeon'})
-    with ProcessGroup([node], tmp_path, [extra]) as group:
-        wait_until(None, group.watch)
-        assert "'dove'" in group.last_words('wrong')
-
-
-def test_every_run_begins_its_logs_afresh(tmp_path: Path) -> None:
-    (tmp_path / 'wrong.log').write_text('words of the last run\n')
-    wrong = NodeDescription('wrong', 'visualizer', {'colour': 'red'})
-    with ProcessGroup([wrong], tmp_path) as group:
-        wait_until(None, group.watch)
-        assert group.last_words('wrong', 9).splitlines() == [
-            "visualizer: unknown parameter 'colour'; the nearest valid one is 'image_transport'"
-        ]
-
-
-def test_last_words_of_a_node_without_a_log_are_none(tmp_path: Path) -> None:
-    assert ProcessGroup([], tmp_path).last_words('nobody') == ''
-
-
 class TestSharedMemory:
     """Files like the middleware's, under a name no process uses."""
 
@@ -218,16 +186,6 @@ class TestSharedMemory:
         old = time.time() - 60.0
         os.utime(segment, (old, old))
         assert segment in left_behind()
-
-    def test_a_lock_without_its_segment_is_left_behind_as_well(self, segment: Path) -> None:
-        segment.unlink()
-        old = time.time() - 60.0
-        os.utime(self.files(segment)[1], (old, old))
-        remove_unused(left_behind() & {segment})
-        assert not any(path.exists() for path in self.files(segment))
-
-    def test_a_process_that_is_gone_has_mapped_nothing(self) -> None:
-        assert segments_of(2**22 + 1) == set()
 
 
 def test_logs_are_begun_anew_before_they_grow_without_bound(tmp_path: Path) -> None:

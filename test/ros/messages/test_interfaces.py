@@ -16,7 +16,6 @@ from tiny_recogniser import write_tiny_recogniser
 from mmedge_ros.ros.messages.interfaces import (
     INTERFACES,
     LATCHED,
-    PROFILES,
     SENSOR,
     SERVICES,
     Interface,
@@ -132,11 +131,3 @@ def test_a_node_uses_the_topics_of_the_table_and_no_others(
     if executable == 'visualizer':  # asked for while somebody looks
         expected -= {t for t in expected if 'image' in t} | {'/perception/unit_receipts'}
     assert taken - SOMETIMES == expected
-
-
-def test_every_topic_is_described_and_has_a_known_profile() -> None:
-    assert len(BY_TOPIC) == len(INTERFACES)
-    for interface in INTERFACES:
-        assert interface.profile in PROFILES
-        assert len(interface.meaning) > 10
-        assert interface.publishers or interface.subscribers or interface.recorded

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hand_made_decisions import NOW_NS, a_decision, a_track
-from visualization_msgs.msg import Marker
 
-from mmedge_ros.data_types import Configuration, Decision, ModalityConfiguration
-from mmedge_ros.ros.messages.markers import status_marker, status_text
+from mmedge_ros.data_types import Decision
+from mmedge_ros.ros.messages.markers import status_text
 
 
 def decided() -> Decision:
@@ -33,17 +32,3 @@ def test_latency_age_and_what_was_left_out_are_told() -> None:
         'skipped: radar',
         'degraded: no odometry',
     ]
-
-
-def test_the_configuration_in_force_is_told() -> None:
-    parts = (ModalityConfiguration('camera', 10.0, 'small'), ModalityConfiguration('radar'))
-    text = status_text(decided(), Configuration(7, modalities=parts))
-    assert 'configuration 7: camera 10 Hz small, radar native rate' in text
-
-
-def test_the_panel_stands_above_the_rig_in_the_decisions_frame() -> None:
-    marker = status_marker(decided(), None)
-    assert (marker.type, marker.action) == (Marker.TEXT_VIEW_FACING, Marker.ADD)
-    assert marker.header.frame_id == decided().frame_id
-    assert marker.pose.position.z > 2.0
-    assert marker.text == status_text(decided(), None)

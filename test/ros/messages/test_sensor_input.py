@@ -7,16 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import rclpy
-from live_graph import Bystander, is_gapless, wait_until
-from rclpy.executors import SingleThreadedExecutor
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CompressedImage, Image, PointCloud2
+from live_graph import is_gapless
+from sensor_msgs.msg import PointCloud2
 
 from mmedge_ros.pipeline.unit_intake import UnitIntake
-from mmedge_ros.ros.messages.conversions import header, to_time
-from mmedge_ros.ros.messages.sensor_input import input_topic, received_unit
-from mmedge_ros.ros.ros_clock import RosClock
+from mmedge_ros.ros.messages.conversions import header
+from mmedge_ros.ros.messages.sensor_input import received_unit
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -88,40 +84,3 @@ def test_a_clock_that_lags_behind_the_stamps_a_little_does_no_harm() -> None:
     intake = UnitIntake('radar')
     intake.offer(unit)
     assert intake.implausible_stamps == 0
-
-
-def test_a_stamp_far_ahead_of_simulated_time_is_not_followed() -> None:
-    clock = SteppedClock(-3600 * SECOND, simulated=True)
-    unit = unit_of(time.time_ns(), clock, received_timestamp=time.time_ns())
-    assert unit.available_ns < time.time_ns() - 3000 * SECOND
-
-
-def test_each_sensor_has_its_topic_and_type() -> None:
-    assert input_topic('radar', 'raw') == ('radar/points', PointCloud2)
-    assert input_topic('camera', 'raw') == ('camera/image', Image)
-    assert input_topic('camera', 'compressed') == ('camera/image/compressed', CompressedImage)
-
-
-def test_the_clock_of_a_node_follows_the_system_or_the_clock_topic(
-    ros: None, bystander: Bystander
-) -> None:
-    real = rclpy.create_node('real')
-    clock = RosClock(real)
-    assert (clock.simulated, clock.longest_wait) == (False, 1.0)
-    assert abs(clock.now_ns() - time.time_ns()) < SECOND
-    assert 0 <= clock.monotonic_ns() - time.monotonic_ns() + SECOND < 2 * SECOND
-    real.destroy_node()
-
-    node = rclpy.create_node('simulated', cli_args=['--ros-args', '-p', 'use_sim_time:=true'])
-    clock = RosClock(node)
-    assert (clock.simulated, clock.now_ns()) == (True, 0)
-    assert clock.longest_wait < 0.02
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    ticks = bystander.node.create_publisher(Clock, '/clock', 10)
-    wait_until(
-        executor,
-        lambda: clock.now_ns() == 7 * SECOND,
-        meanwhile=lambda: ticks.publish(Clock(clock=to_time(7 * SECOND))),
-    )
-    node.destroy_node()

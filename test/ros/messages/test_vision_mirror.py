@@ -164,23 +164,6 @@ def test_pictures_are_known_by_their_receipts_while_boxes_are_wanted() -> None:
     assert node.callbacks == {}
 
 
-def test_only_who_listens_is_told() -> None:
-    node = Publishing(detections_3d=1)
-    mirror = VisionMirror(node, VISION)  # type: ignore[arg-type]
-    decision = a_decision(a_track())
-    mirror.publish(decision)
-    assert len(node.publishers[names.DETECTIONS_3D].published) == 1
-    assert node.publishers[names.DETECTIONS_2D].published == []
-
-
-def test_where_vision_msgs_is_absent_there_is_no_mirror() -> None:
-    def missing(name: str) -> Any:
-        raise ImportError(name)
-
-    assert vision_messages(missing) is None
-    assert vision_messages(lambda name: name) == 'vision_msgs.msg'
-
-
 @pytest.mark.skipif(vision_messages() is None, reason='vision_msgs is not installed')
 def test_the_real_messages_take_what_is_written() -> None:
     vision = vision_messages()

@@ -17,9 +17,8 @@ from mmedge_ros.data_types import UnitReceipt
 from mmedge_ros.records.run_record import UnitCounts
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.playback import PlaybackStatus
-from mmedge_ros.ros.messages import conversions, names, playback_messages, qos
+from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.recording.recorder import Recorder
-from mmedge_ros.ros.sessions.status_listener import StatusListener
 
 TOPICS: dict[type, tuple[str, Any]] = {
     msg.TrackArray: (names.TRACKS, qos.RESULT),
@@ -93,7 +92,7 @@ def test_a_recorder_takes_in_what_a_graph_says(speaker: Speaker, record: LiveRec
         lambda: record.decided and record.status is not None,
         lambda: speaker.say(
             conversions.to_receipt(receipt),
-            playback_messages.to_playback_state(STATUS, NOW_NS),
+            conversions.to_playback_state(STATUS, NOW_NS),
             conversions.to_track_array(a_decision(a_track())),
         ),
     )
@@ -125,23 +124,3 @@ def test_a_recorder_collects_what_encoders_found_wrong(
         lambda: record.input_problems, lambda: speaker.say(DiagnosticArray(status=[status]))
     )
     assert record.input_problems == {'radar: range': '16'}
-
-
-def test_a_status_line_survives_what_cannot_be_true(ros: None, bystander: Bystander) -> None:
-    listener = StatusListener()
-    speaker = Speaker(listener, bystander)
-    _, tracks, _, state = hostile()
-    speaker.say(tracks, state)
-    speaker.wait_until(
-        lambda: listener.decision is not None and listener.playback is not None,
-        lambda: speaker.say(
-            playback_messages.to_playback_state(STATUS, NOW_NS),
-            conversions.to_track_array(a_decision()),
-        ),
-    )
-    assert listener.playback == STATUS
-    assert not listener.finished
-    share = listener.share()
-    assert share is not None
-    assert 0.0 <= share < 0.01
-    listener.destroy_node()

@@ -63,19 +63,6 @@ def test_silence_while_the_graph_starts_is_not_said(graph: Graph) -> None:
     assert len(graph.said) == 1
 
 
-def test_without_its_cause_it_is(graph: Graph) -> None:
-    graph.report('fusion', CONSEQUENCE)
-    assert graph.said == [f'fusion: {CONSEQUENCE}']
-
-
-def test_warnings_and_other_packages_are_left_to_the_logs(graph: Graph) -> None:
-    graph.report('fusion', 'the gate is switched off', DiagnosticStatus.WARN)
-    graph._lines.take(
-        DiagnosticArray(status=[DiagnosticStatus(level=DiagnosticStatus.ERROR, name='gps: fix')])
-    )
-    assert graph.said == []
-
-
 def test_two_graphs_in_one_domain_are_one_line(graph: Graph) -> None:
     for name in ('fusion', 'camera_encoder', 'fusion', 'radar_encoder'):
         graph.report(name, f'2 nodes are called /{name}: {DOUBLED}; stop one')

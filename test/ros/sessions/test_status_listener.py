@@ -49,10 +49,3 @@ def test_the_rate_sinks_when_decisions_stop(rate: DecisionRate, clock: Clock) ->
     assert rate.value() == pytest.approx(5.0, abs=0.5)
     clock.now += 60.0
     assert rate.value() == 0.0
-
-
-def test_nothing_is_claimed_before_two_have_come(rate: DecisionRate, clock: Clock) -> None:
-    assert rate.value() == 0.0
-    clock.now += 30.0
-    rate.add()
-    assert rate.value() == 0.0

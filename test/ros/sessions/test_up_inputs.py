@@ -97,15 +97,6 @@ def test_sensors_of_decisions_are_there_and_lost_ones_are_not(up: Up) -> None:
     assert up.run(1.0) == ['radar points arrive on /radar/points']
 
 
-def test_decisions_that_no_longer_come_say_nothing(up: Up) -> None:
-    up.listener.decision = decision(CAMERA, RADAR)
-    up.listener.decided_at = up.now
-    up.now += 60.0
-    up.inputs.look()
-    (sentence,) = up.said
-    assert sentence.startswith('no odometry: nothing publishes /odom')
-
-
 def test_an_encoder_that_waits_in_vain_is_believed_after_some_statuses(up: Up) -> None:
     up.listener.decision = decision(RADAR)
     waiting = status('camera_encoder', received='0', encoded='0')
@@ -129,15 +120,3 @@ def test_a_driver_of_the_graph_is_given_time_and_its_words_are_passed_on() -> No
     up.listener.sensors.add('/radar/points')
     failing = status('radar', DiagnosticStatus.ERROR, 'no radar board')
     assert up.run(2.0, failing) == ['no radar points: the driver says: no radar board']
-
-
-def test_foreign_statuses_are_left_alone(up: Up) -> None:
-    up.listener.decision = decision(CAMERA, RADAR)
-    foreign = DiagnosticStatus(name='camera', level=DiagnosticStatus.ERROR, message='not ours')
-    assert up.run(10.0, foreign) == []
-
-
-def test_without_odometry_in_decisions_its_publisher_is_asked_for(up: Up) -> None:
-    up.listener.decision = decision(CAMERA, RADAR, degraded=('no odometry: tracks live in x',))
-    assert len(up.run(10.0)) == 1
-    assert up.said[0].startswith('no odometry: nothing publishes /odom')

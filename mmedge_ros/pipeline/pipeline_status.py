@@ -1,4 +1,4 @@
-"""Status of the fusion node: its figures, and what it is missing."""
+"""What is counted of a pipeline, and what is wrong with its pictures and its gate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE
 from mmedge_ros.pipeline.track_updates import UPDATES
-from mmedge_ros.ros.diagnostics import Watch, problem_figures
 from mmedge_ros.skipping.early_decision import GatedDecision
 from mmedge_ros.skipping.skip_control import SkipStatus
 
@@ -23,15 +22,11 @@ _SHED = {
 }
 
 
-class FusionStatus:
-    """Figures of the pipeline, and warnings of pictures and of a gate that was switched off.
+class PipelineStatus:
+    """Figures of the pipeline, and warnings of pictures and of a gate that was switched off."""
 
-    :param inputs: knows which inputs are missing
-    """
-
-    def __init__(self, pipeline: PerceptionPipeline, inputs: Watch) -> None:
+    def __init__(self, pipeline: PerceptionPipeline) -> None:
         self._pipeline = pipeline
-        self._inputs = inputs
         self._decisions = self._updates = 0
         self._degraded: tuple[str, ...] = ()
         self._gate = _gate_status(pipeline)
@@ -45,18 +40,18 @@ class FusionStatus:
         self._degraded = result.degraded
         self._gate = _gate_status(self._pipeline)
 
-    def missing(self) -> list[str]:
-        """Say in words what is missing."""
-        missing = [*self._inputs.missing(), *self._pipeline.unlike]
+    def problems(self) -> list[str]:
+        """Say in words what is wrong with pictures and gate."""
+        problems = [*self._pipeline.unlike]
         if self._gate is not None and self._pipeline.unlike:
-            missing.append('meanwhile no sensor rests')
+            problems.append('meanwhile no sensor rests')
         if self._gate is not None and self._gate.is_off:
-            missing.append(
+            problems.append(
                 'the gate is switched off, no sensor rests: the last audited early decisions lose '
                 f'{100.0 * self._gate.audit_loss:.0f} points of IoU against the full ones; train '
                 'or calibrate it for this scene'
             )
-        return missing
+        return problems
 
     def bricks(self) -> list[BrickStatus]:
         """Return what the networks of feature fusion do; none where rules fuse."""
@@ -65,18 +60,14 @@ class FusionStatus:
         return [networks.brick()] if isinstance(networks, FusionNetworkRuntime) else []
 
     def figures(self, worker: DecisionWorker) -> dict[str, object]:
-        """Return what is counted.
-
-        :param worker: the one that drives the pipeline
-        """
+        """Return what is counted by the pipeline and the worker that drives it."""
         counts, fusion = self._pipeline.assembler.counts, self._pipeline.feature_fusion
         drift = self._pipeline.drift
-        shed = worker.shed.copy()
         return {
             'strategy': DECISION if fusion is None else FEATURE,
             'decisions': self._decisions,
             'updates': self._updates,
-            'updates_left_out': shed.pop(UPDATES, 0),
+            'updates_left_out': worker.shed[UPDATES],
             'late': counts.late.total(),
             'never_encoded': counts.unheard.total(),
             'dropped_windows': counts.dropped_windows,
@@ -85,12 +76,16 @@ class FusionStatus:
             'stale': counts.stale,
             'overflows': worker.overflows + counts.overflows,
             'failures': worker.failures.total(),
-            **problem_figures('fusion', Counter({_SHED[k]: n for k, n in shed.items() if n})),
             'not_fused': fusion.refused.total() if fusion else 0,
             'degraded': '; '.join(self._degraded),
             **({} if drift is None else {'picture_alarms': drift.alarms}),
             **({} if self._gate is None else _gate_figures(self._gate)),
         }
+
+    @staticmethod
+    def shed(worker: DecisionWorker) -> Counter[str]:
+        """Count in words what there was no time for."""
+        return Counter({_SHED[k]: n for k, n in worker.shed.copy().items() if n and k in _SHED})
 
 
 def _gate_status(pipeline: PerceptionPipeline) -> SkipStatus | None:
