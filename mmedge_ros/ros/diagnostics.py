@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -66,6 +67,14 @@ class Refusals:
         logger = self._apart.setdefault(what, self._logger.get_child(what.replace(' ', '_')))
         words = f'{what} {verb}: {why}'
         logger.warning(words, throttle_duration_sec=5.0)
+
+    @contextmanager
+    def of(self, what: str, verb: str = 'not used') -> Iterator[None]:
+        """Let what cannot be (a ValueError) be said, and go on."""
+        try:
+            yield
+        except ValueError as err:
+            self.say(what, err, verb)
 
 
 class Diagnostics:

@@ -149,28 +149,6 @@ def test_static_transforms_are_published_and_moving_ones_played(
         assert TRANSFORMS not in create_outputs(cast('Node', Publishing()), recording, given)
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
-        ([], 'no recording given'),
-        (['-p', 'bag:=/no/such/bag'], '/no/such/bag'),
-        (['-p', 'bag:={bag}', '-p', 'topics.camera:=/camra'], "'/camra'; the nearest is"),
-        (['-p', 'bag:={bag}', '-p', 'topics.camera:=/radar/points'], 'PointCloud2'),
-        (['-p', 'bag:={bag}', '-p', 'rate:=50.0'], '0.05 to 20.0'),
-        (['-p', 'bag:={bag}', '-p', 'speed:=2.0'], "'speed'"),
-    ],
-    ids=['no bag', 'path', 'topic', 'type', 'rate', 'key'],
-)
-def test_what_cannot_be_played_is_one_line(
-    little_bag: Path, arguments: list[str], words: str
-) -> None:
-    done = run_node('bag_player', *(a.format(bag=little_bag) for a in arguments))
-    assert (done.returncode, done.stdout) == (1, '')
-    assert done.stderr.count('\n') == 1
-    assert done.stderr.startswith('bag_player: ')
-    assert words in done.stderr
-
-
 @pytest.mark.parametrize('description', ['[[', '{}x', '["fusion"]', '3'])
 def test_one_process_refuses_what_describes_no_nodes(description: str) -> None:
     done = run_single_process(description)

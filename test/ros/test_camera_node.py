@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import pytest
 from camera_fakes import calibration, picture
-from live_graph import Bystander, run_node, wait_until
+from live_graph import Bystander, wait_until
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
@@ -181,25 +181,6 @@ def test_a_video_file_is_a_camera(ros: None, bystander: Bystander, video: Path) 
     periods = np.diff([from_time(p.header.stamp) for p in stage.pictures]) * 25 / SECOND
     assert periods.min() == pytest.approx(1.0, abs=0.02)
     assert periods == pytest.approx(np.round(periods), abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
-        (['-p', 'source:=file', '-p', 'device:=/no/such/film.mp4'], 'film.mp4'),
-        (['-p', 'source:=gstreamer', '-p', 'device:=videotestsrc'], 'GStreamer'),
-        (['-p', 'calibration_file:=/no/such.yaml'], '/no/such.yaml'),
-        (['-p', 'widht:=640'], "nearest valid one is 'width'"),
-        (['-p', 'source:=webcam'], 'choose one of v4l2'),
-    ],
-    ids=['file', 'gstreamer', 'calibration', 'key', 'source'],
-)
-def test_what_can_never_work_is_one_line(arguments: list[str], words: str) -> None:
-    done = run_node('camera', *arguments)
-    assert (done.returncode, done.stdout) == (1, '')
-    assert done.stderr.count('\n') == 1
-    assert done.stderr.startswith('camera: ')
-    assert words in done.stderr
 
 
 @pytest.mark.parametrize('model', ['none', 'plumb_bob', 'equidistant'])

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_graph import Bystander, run_node
+from live_graph import Bystander
 from machine_trees import orin_nano, write_files
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import String
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S, STANDBY
+from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import perception_graph
@@ -128,20 +128,6 @@ class TestReasons:
         cockpit.volts = 16.2
         cockpit.wait_until_free()
 
-    def test_a_low_charge_is_a_reason_and_is_released(self, drone: tuple[Cockpit, Path]) -> None:
-        cockpit, _ = drone
-        cockpit.charge = 0.5
-        half = cockpit.wait_for_reason('saving power')
-        assert {p.modality: p.reuse for p in half.modalities}['camera'] >= 3
-        cockpit.charge = 0.1
-        assert cockpit.rate(cockpit.wait_for_reason('stands by')) == STANDBY
-        cockpit.wait_for_power(msg.PowerState.CRITICAL)
-        # A timer wakes it, in bursts.
-        assert cockpit.rate(cockpit.wait_for_burst()) == 10.0
-        cockpit.charge = 0.9
-        cockpit.wait_until_free()
-        cockpit.wait_for_power(msg.PowerState.UNCONSTRAINED)
-
     def test_a_question_wakes_a_camera_that_stands_by(self, drone: tuple[Cockpit, Path]) -> None:
         cockpit, _ = drone
         cockpit.charge = 0.1
@@ -196,18 +182,3 @@ class TestReasons:
         )
         assert 'latency budget' not in cockpit.configurations[-1].reason
         node.destroy_timer(nonsense)
-
-
-@pytest.mark.parametrize(
-    ('parameter', 'words'),
-    [
-        ('profile:=/nowhere/profile.yaml', 'cannot read the device profile'),
-        ('camera_rates:=[30.0, 10.0]', 'list every rate once, the lowest first'),
-        ('modalities:=[lidar]', 'lidar'),
-    ],
-)
-def test_what_cannot_be_is_said_in_one_line(detector: Path, parameter: str, words: str) -> None:
-    ended = run_node('configuration_optimizer', '-p', f'detector:={detector}', '-p', parameter)
-    assert ended.returncode == 1
-    assert words in ended.stderr
-    assert 'Traceback' not in ended.stderr

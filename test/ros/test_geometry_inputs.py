@@ -225,13 +225,3 @@ def test_only_odometry_is_published_and_only_where_it_is_wanted(with_transforms:
 
     assert heard(False) == []
     assert heard(True) != []
-
-
-def test_transforms_are_looked_up_behind_the_prefix_of_a_drone(with_transforms: None) -> None:
-    node, entered = Listener(), Entered()
-    GeometryInputs(cast('Node', node), entered.submit, False, 'drone1/')
-    pose = at(0.0).state.pose
-    for parent, child in (('odom', 'base_link'), ('drone1/odom', 'drone1/base_link')):
-        edge = to_transform(parent, child, pose, NOW_NS)
-        node.callbacks[names.TRANSFORMS](SimpleNamespace(transforms=[edge]))
-    assert entered.states == [('drone1/odom', [1.0, 0.0, 2.0])]

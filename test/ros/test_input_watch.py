@@ -138,21 +138,6 @@ def test_an_incompatible_policy_is_named_with_topic_and_publisher(
     )
 
 
-def test_the_watch_also_looks_where_simulated_time_stands_still(
-    ros: None, spoken: Spoken, clock: Monotonic
-) -> None:
-    node = rclpy.create_node('simulated', cli_args=['--ros-args', '-p', 'use_sim_time:=true'])
-    node.get_logger = lambda: spoken
-    watch = InputWatch(node, clock)
-    watch.expect('radar', 'points', qos.SENSOR)
-    clock.now += 6.0
-    executor = rclpy.executors.SingleThreadedExecutor()
-    executor.add_node(node)
-    assert node.get_clock().now().nanoseconds == 0
-    wait_until(executor, lambda: spoken.lines)
-    node.destroy_node()
-
-
 def second(name: str, namespace: str = 'rig') -> Node:
     """Make a node in a process of its own, as far as the middleware can tell."""
     return rclpy.create_node(name, namespace=namespace)

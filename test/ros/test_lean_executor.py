@@ -19,7 +19,6 @@ from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import Int32
 
-from mmedge_ros.ros import lean_executor
 from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.waited_entities import defer
 
@@ -61,15 +60,6 @@ def test_all_messages_that_came_are_taken_at_once_and_in_order(
         calls += 1
         assert calls < 20
     assert heard == [0, 1, 2, 3, 4]
-
-
-def test_a_wait_that_nothing_wakes_comes_back_to_see_whether_the_graph_has_ended(
-    executor: LeanExecutor, node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hears(node, lambda _: None)
-    monkeypatch.setattr(lean_executor, '_LONGEST_WAIT_NS', 10_000_000)
-    for _ in range(3):  # without it this test would not end
-        executor.spin_once()
 
 
 def test_a_flooded_subscription_leaves_the_timer_its_turn(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from live_graph import Bystander, run_node
+from live_graph import Bystander
 from machine_trees import bare_machine, orin_nano
 from sensor_msgs.msg import BatteryState
 
@@ -167,18 +167,3 @@ def test_unknown_figures_stay_unknown_in_the_message() -> None:
     assert message.cpu[0] == 50.0
     assert math.isnan(message.cpu[1])
     assert message.throttled is False
-
-
-@pytest.mark.parametrize(
-    ('given', 'words'),
-    [
-        ('trace:=/no/such.log', '/no/such.log'),
-        ('trace:=/nowhere', 'nowhere'),
-        ('rate:=1000.0', 'limits are 0.1 to 50.0'),
-    ],
-)
-def test_what_can_never_work_is_one_line(given: str, words: str) -> None:
-    done = run_node('monitor', '-p', given)
-    assert (done.returncode, done.stdout) == (1, '')
-    assert done.stderr.count('\n') == 1
-    assert words in done.stderr

@@ -103,15 +103,6 @@ def test_what_a_user_can_put_right_is_one_line_and_no_use_to_repeat(start: Start
     )
 
 
-def test_arguments_ros_does_not_understand_are_one_line_too(start: Start) -> None:
-    code, _, errors = ended(start('works', '--ros-args', '-p', 'nonsense'))
-    assert code == NOT_MADE
-    assert 'Traceback' not in errors
-    last = errors.splitlines()[-1]  # rcl itself has logged that it failed, but not why
-    assert last.startswith('subject: ')
-    assert 'nonsense' in last
-
-
 @pytest.mark.parametrize(
     ('what', 'code'),
     [
@@ -146,12 +137,6 @@ def test_a_node_started_from_a_script_with_interrupts_ignored_can_be_interrupted
     process = at_work(start('works', before=_ignore_interrupts))
     process.send_signal(signal.SIGINT)
     assert ended(process) == (0, 'stopped\n', '')
-
-
-def test_a_node_whose_parent_was_gone_before_it_began_does_not_begin(start: Start) -> None:
-    gone = subprocess.Popen(['true'])
-    gone.wait()
-    assert ended(start('works', **{PARENT_VARIABLE: str(gone.pid)})) == (NOT_MADE, '', '')
 
 
 def test_a_node_is_not_interrupted_before_it_is_ready(start: Start) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import rclpy
-from live_graph import run_node
 from rclpy.node import Node
 
 from mmedge_ros.parameter import ParameterError, declared, group, parameter
@@ -130,17 +128,3 @@ class TestDescriptors:
         (heights,) = found['height'].floating_point_range
         assert (heights.from_value, heights.to_value) == (0.5, float('inf'))
         assert found['colour'].additional_constraints == 'one of: red, green'
-
-
-@pytest.mark.parametrize('content', ['visualizer: [', 'visualizer:\n  image_transport: raw\n'])
-def test_a_parameter_file_that_is_none_ends_the_node_with_one_line(
-    tmp_path: Path, content: str
-) -> None:
-    params = tmp_path / 'params.yaml'
-    params.write_text(content)
-    done = run_node('visualizer', '--params-file', str(params))
-    assert done.returncode == 1
-    assert 'Traceback' not in done.stderr
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith('visualizer: ')
-    assert str(params) in last

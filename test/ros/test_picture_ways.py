@@ -157,27 +157,6 @@ def test_pictures_move_to_the_ring_and_none_is_lost_or_doubled_on_the_way(
     assert (encoder.figure('missed'), encoder.figure('torn')) == (0, 0)
 
 
-def test_an_image_is_made_only_while_somebody_else_takes_it(
-    encoder: Encoder, driver: Driver
-) -> None:
-    encoder.watch(driver, lambda: not encoder.takes_images)
-    images = driver.node.count_subscribers('/camera/image')
-    encoder.stay(lambda: driver.node.count_subscribers('/camera/image') == 0)
-    assert images <= 1
-    seen: list[Image] = []
-    looker = Node('looker')
-    encoder.executor.add_node(looker)
-    try:
-        looker.create_subscription(Image, names.CAMERA_IMAGE, seen.append, qos.SENSOR)
-        sent = encoder.watch(driver, lambda: len(seen) > 5)
-        assert {from_time(m.header.stamp) for m in seen} <= set(sent)
-        assert not encoder.takes_images
-        assert set(sent) <= set(encoder.stamps)
-    finally:
-        encoder.executor.remove_node(looker)
-        looker.destroy_node()
-
-
 def test_when_the_driver_goes_a_foreign_one_is_heard_and_back_again(
     encoder: Encoder, driver: Driver
 ) -> None:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from live_graph import Bystander, run_node
+from live_graph import Bystander
 from sensor_msgs.msg import PointCloud2
 
 from mmedge_ros import msg
 from mmedge_ros.data_types import RADAR
-from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
-from mmedge_ros.sensing.radar.chirp_configuration import configurations_folder
 from mmedge_ros.sensing.radar.point_cloud import decode_points
 from mmedge_ros.sensing.simulated_board.board import BOOT_NOISE, SimulatedBoard
 from mmedge_ros.sensing.simulated_board.frames import WalkingPerson
@@ -146,40 +143,3 @@ def test_a_board_that_lost_its_power_is_started_again(flight: Flight) -> None:
     told = flight.seconds_until_told(lambda s: 'fallen silent' in s.message, reset_ns)
     assert flight.seconds_until_scan(reset_ns + round(told * 1e9)) < 2.0
     flight.bystander.wait_until(flight.is_well)
-
-
-def test_a_configuration_of_another_sdk_is_told_and_the_board_left_alone(
-    flight: Flight, tmp_path: Path
-) -> None:
-    wrong = str(configurations_folder() / 'iwr1443_sdk2_20hz.cfg')
-    with SimulatedBoard(WalkingPerson(), tmp_path) as board:
-        ports = {'command_port': str(board.command_path), 'data_port': str(board.data_path)}
-        other = NodeDescription('misled', 'radar', {**ports, 'configuration': wrong})
-        with ProcessGroup([other], tmp_path / 'logs'):
-            seen = flight.bystander.diagnostics
-            flight.bystander.wait_until(
-                lambda: 'misled' in seen and 'is written for' in seen['misled'].message
-            )
-            words = seen['misled'].message
-        assert words == (
-            f'{board.command_path}: the board runs SDK 3.6.0.0 on xWR68xx, but {wrong} is written '
-            'for SDK 1, or SDK 2 on xWR14xx; choose a configuration made for this board'
-        )
-        assert not board.shell.started
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
-        (['-p', 'configuration:=/no/such.cfg'], '/no/such.cfg: No such file'),
-        (['-p', 'simulated:=/no/such.dat'], '/no/such.dat: No such file'),
-        (['-p', 'rate_by:=magic'], 'decimation, restart'),
-    ],
-    ids=['configuration', 'recording', 'choice'],
-)
-def test_what_can_never_work_is_one_line(arguments: list[str], words: str) -> None:
-    done = run_node('radar', *arguments)
-    assert (done.returncode, done.stdout) == (1, '')
-    assert done.stderr.count('\n') == 1
-    assert done.stderr.startswith('radar: ')
-    assert words in done.stderr

@@ -22,8 +22,6 @@ import pytest
 from live_graph import (
     Bystander,
     check_decision,
-    children_of,
-    is_alive,
     python_environment,
     wait_until,
 )
@@ -164,29 +162,6 @@ def test_a_launched_replay_decides_and_ends_without_a_traceback(
     assert replay.text.count('process has finished cleanly') == 5
 
 
-def test_an_interrupt_while_modules_are_imported_says_nothing(
-    launched: Callable[..., Launched], little_bag: Path, detector: Path
-) -> None:
-    replay = launched('replay.launch.py', bag=str(little_bag), detector=str(detector))
-    wait_until(None, lambda: replay.pids('bag_player'))
-    # It has mapped a library that its first import brings, and is busy with the others.
-    maps = Path(f'/proc/{replay.pids("bag_player")[0]}/maps')
-    wait_until(None, lambda: 'numpy' in maps.read_text())
-    assert replay.stop() == 0
-    assert 'Traceback' not in replay.text
-
-
-def test_nodes_end_when_launch_is_gone(
-    launched: Callable[..., Launched], little_bag: Path, detector: Path, bystander: Bystander
-) -> None:
-    replay = launched('replay.launch.py', bag=str(little_bag), detector=str(detector), loop='true')
-    bystander.wait_for_decisions(1)
-    pids = children_of(replay.process.pid)
-    assert len(pids) == 5
-    replay.process.kill()
-    wait_until(None, lambda: not any(map(is_alive, pids)))
-
-
 def test_what_cannot_be_set_up_stays_down_and_what_is_killed_comes_back(
     launched: Callable[..., Launched], detector: Path, tmp_path: Path
 ) -> None:
@@ -198,19 +173,3 @@ def test_what_cannot_be_set_up_stays_down_and_what_is_killed_comes_back(
     os.kill(graph.pids('visualizer')[0], signal.SIGKILL)
     wait_until(None, lambda: len(graph.pids('visualizer')) == 2)
     assert len(graph.pids('monitor')) == 1
-
-
-@pytest.mark.parametrize(
-    ('name', 'values', 'words'),
-    [
-        ('replay.launch.py', {}, 'name the recording: bag:=FOLDER'),
-        ('drone.launch.py', {'params': 'no.yaml'}, 'params:=no.yaml: there is no such file'),
-    ],
-)
-def test_what_cannot_be_launched_starts_nothing(
-    launched: Callable[..., Launched], name: str, values: dict[str, str], words: str
-) -> None:
-    refused = launched(name, **values)
-    assert refused.process.wait(60.0) == 1
-    assert words in refused.text
-    assert 'process started' not in refused.text

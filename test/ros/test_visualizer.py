@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -160,22 +159,3 @@ def test_updates_move_markers_and_leave_the_status_to_decisions(stage: Stage) ->
     assert not status
     message = conversions.to_track_array(a_decision(a_track()))
     stage.wait_until(lambda: status, lambda: stage.say(message))
-
-
-def test_on_a_low_battery_pictures_are_drawn_once_a_second(stage: Stage) -> None:
-    power = stage.node.create_publisher(msg.PowerState, names.POWER_STATE, qos.LATCHED)
-    power.publish(msg.PowerState(state=msg.PowerState.PROPORTIONAL, alpha=0.0))
-    stage.wait_until(lambda: power.get_subscription_count() > 0)
-    seen: list[float] = []
-    stage.node.create_subscription(
-        Image, names.ANNOTATED_IMAGE, lambda _: seen.append(time.monotonic()), qos.PICTURE
-    )
-    stage.wait_until(stage.wanted_pictures)
-    stage.wait_until(lambda: stage.visualizer.least_gap == 1.0)
-
-    def feed() -> None:
-        stage.say(conversions.to_track_array(a_decision(a_track())))
-        stage.show()
-
-    stage.wait_until(lambda: len(seen) >= 3, feed)
-    assert seen[2] - seen[0] > 1.8

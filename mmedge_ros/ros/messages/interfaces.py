@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from mmedge_ros.ros.messages import names
@@ -48,324 +49,145 @@ class Service:
     meaning: str
 
 
-_SOURCES = ('camera', 'bag_player')
-_DRIVERS = ('camera', 'radar', 'bag_player')
+# Of each topic: type, profile and whether it is recorded; who publishes and who subscribes (-:
+# other packages); and what it carries. Lines go on where they are indented by four.
+_TABLE = """
+camera/image: sensor_msgs/msg/Image, sensor, recorded
+  camera bag_player -> unit_encoder visualizer viewer
+  pictures, stamped at mid-exposure where the camera reports it
+camera/image/compressed: sensor_msgs/msg/CompressedImage, sensor, recorded
+  camera bag_player -> unit_encoder visualizer viewer
+  the same as JPEG or PNG; one of the two is in use
+camera/image/slot: mmedge_ros/msg/PictureSlot, sensor
+  camera bag_player -> unit_encoder
+  a raw picture lies in shared memory of this machine; `camera/image` is then only sent where
+    something else subscribes to it
+camera/camera_info: sensor_msgs/msg/CameraInfo, sensor, recorded
+  camera bag_player -> fusion viewer memory
+  the camera's calibration
+radar/points: sensor_msgs/msg/PointCloud2, sensor, recorded
+  radar bag_player -> unit_encoder
+  x, y, z (m), velocity (m/s, positive = receding), optional snr (dB)
+odom: nav_msgs/msg/Odometry, sensor, recorded
+  bag_player -> fusion viewer memory questions
+  the drone's own motion; tracks then live in its frame
+fmu/out/vehicle_odometry: px4_msgs/msg/VehicleOdometry, sensor
+  - -> fusion viewer memory questions
+  the same from PX4, where px4_msgs is installed and nothing comes on `odom`
+/tf_static: tf2_msgs/msg/TFMessage, latched, recorded
+  bag_player -> fusion viewer memory questions
+  where the sensors sit, where tf2_msgs is installed
+/tf: tf2_msgs/msg/TFMessage, result, recorded
+  bag_player fusion -> fusion viewer memory questions
+  ego motion, where there is no odometry; from fusion odom -> base_link by odometry, if
+    `publish_transform` is set and no other node publishes it
+battery_state: sensor_msgs/msg/BatteryState, sensor, recorded
+  - -> monitor
+  the autopilot's battery
+system_state: mmedge_ros/msg/SystemState, result, recorded
+  monitor -> configuration_optimizer viewer
+  supply, load and temperature of the computer
+perception/configuration: mmedge_ros/msg/Configuration, latched, recorded
+  configuration_optimizer -> unit_encoder fusion visualizer viewer questions camera radar
+    bag_player
+  rate and level of each modality, from a stamp on
+perception/power_state: mmedge_ros/msg/PowerState, latched, recorded
+  configuration_optimizer -> visualizer unit_encoder
+  what the battery leaves to perception
+perception/brick_plan: mmedge_ros/msg/BrickPlan, result, recorded
+  unit_encoder fusion -> configuration_optimizer
+  what the networks of a node do and cost, once a second and when a state changes
+perception/skip_decision: mmedge_ros/msg/SkipDecision, result, recorded
+  fusion -> unit_encoder configuration_optimizer camera radar bag_player
+  a lease during which a modality rests
+perception/latency_demand: mmedge_ros/msg/LatencyDemand, result, recorded
+  questions -> configuration_optimizer
+  how long a consumer works on a decision: a lease that shortens the latency limit
+perception/unit_receipts: mmedge_ros/msg/UnitReceipt, result
+  unit_encoder -> fusion configuration_optimizer visualizer
+  a unit has arrived, or will not be encoded
+perception/unit_features: mmedge_ros/msg/UnitFeatures, result
+  unit_encoder -> fusion configuration_optimizer viewer
+  detections, returns, embedding and trail of a unit
+perception/tracks: mmedge_ros/msg/TrackArray, result, recorded
+  fusion -> visualizer configuration_optimizer viewer unit_encoder questions
+  the decision of one window, and an update as each picture completes: tracks with position,
+    velocity, covariance, latency and age
+perception/track_labels: mmedge_ros/msg/TrackLabels, result
+  unit_encoder -> fusion
+  what a recogniser says of tracks, where one is asked for
+perception/novelties: mmedge_ros/msg/Novelty, result, recorded
+  unit_encoder -> -
+  something came into view that had not been there for a while, where a recogniser runs
+perception/moments: mmedge_ros/msg/Moment, result
+  unit_encoder -> memory
+  a view that is worth remembering, where `memory.rate` is above 0: pictures of people
+memory/markers: visualization_msgs/msg/MarkerArray, latched
+  memory -> -
+  where the moments of the last answer were, for RViz and Foxglove
+questions/ask: std_msgs/msg/String, result
+  - -> questions
+  a question about what was perceived, in one line
+questions/answer: std_msgs/msg/String, result
+  questions -> -
+  in its first line the question, then its answer, then what a language model says if there is
+    one
+perception/description: std_msgs/msg/String, result
+  questions -> -
+  a sentence of a language model about the newest decision
+perception/wake: std_msgs/msg/String, result
+  questions -> configuration_optimizer
+  wakes a camera that stands by for a burst; says why
+perception/markers: visualization_msgs/msg/MarkerArray, result, recorded
+  visualizer -> -
+  tracks for RViz and Foxglove
+perception/status_marker: visualization_msgs/msg/Marker, result
+  visualizer -> -
+  configuration, latency and age as a text for RViz
+perception/annotated_image: sensor_msgs/msg/Image, picture
+  visualizer -> -
+  pictures with the tracks drawn in, only while there is a subscriber
+perception/detections_3d: vision_msgs/msg/Detection3DArray, result
+  visualizer -> -
+  the tracks in the words of vision_msgs, where that is installed
+perception/detections_2d: vision_msgs/msg/Detection2DArray, result
+  visualizer -> -
+  the boxes of the tracks, the same
+bag_player/playback: mmedge_ros/msg/PlaybackState, latched
+  bag_player -> monitor viewer
+  offset from bag time to stamps
+/clock: rosgraph_msgs/msg/Clock, plain
+  bag_player -> -
+  simulated time, at another speed than 1 or on demand
+ground_truth: mmedge_ros/msg/GroundTruth, result, recorded
+  - -> -
+  what is really there, from a simulator
+/diagnostics: diagnostic_msgs/msg/DiagnosticArray, plain
+  camera radar unit_encoder fusion visualizer monitor bag_recorder configuration_optimizer
+    memory questions -> monitor
+  state of every node, once a second and at once when it changes
+"""
 
-INTERFACES = (
-    Interface(
-        names.CAMERA_IMAGE,
-        'sensor_msgs/msg/Image',
-        SENSOR,
-        _SOURCES,
-        ('unit_encoder', 'visualizer', 'viewer'),
-        'pictures, stamped at mid-exposure where the camera reports it',
-        recorded=True,
-    ),
-    Interface(
-        names.CAMERA_IMAGE_COMPRESSED,
-        'sensor_msgs/msg/CompressedImage',
-        SENSOR,
-        _SOURCES,
-        ('unit_encoder', 'visualizer', 'viewer'),
-        'the same as JPEG or PNG; one of the two is in use',
-        recorded=True,
-    ),
-    Interface(
-        names.CAMERA_IMAGE_SLOT,
-        'mmedge_ros/msg/PictureSlot',
-        SENSOR,
-        _SOURCES,
-        ('unit_encoder',),
-        'a raw picture lies in shared memory of this machine; `camera/image` is then only sent '
-        'where something else subscribes to it',
-    ),
-    Interface(
-        names.CAMERA_INFO,
-        'sensor_msgs/msg/CameraInfo',
-        SENSOR,
-        _SOURCES,
-        ('fusion', 'viewer', 'memory'),
-        "the camera's calibration",
-        recorded=True,
-    ),
-    Interface(
-        names.RADAR_POINTS,
-        'sensor_msgs/msg/PointCloud2',
-        SENSOR,
-        ('radar', 'bag_player'),
-        ('unit_encoder',),
-        'x, y, z (m), velocity (m/s, positive = receding), optional snr (dB)',
-        recorded=True,
-    ),
-    Interface(
-        names.ODOMETRY,
-        'nav_msgs/msg/Odometry',
-        SENSOR,
-        ('bag_player',),
-        ('fusion', 'viewer', 'memory', 'questions'),
-        "the drone's own motion; tracks then live in its frame",
-        recorded=True,
-    ),
-    Interface(
-        names.PX4_ODOMETRY,
-        'px4_msgs/msg/VehicleOdometry',
-        SENSOR,
-        (),
-        ('fusion', 'viewer', 'memory', 'questions'),
-        'the same from PX4, where px4_msgs is installed and nothing comes on `odom`',
-    ),
-    Interface(
-        names.STATIC_TRANSFORMS,
-        'tf2_msgs/msg/TFMessage',
-        LATCHED,
-        ('bag_player',),
-        ('fusion', 'viewer', 'memory', 'questions'),
-        'where the sensors sit, where tf2_msgs is installed',
-        recorded=True,
-    ),
-    Interface(
-        names.TRANSFORMS,
-        'tf2_msgs/msg/TFMessage',
-        RESULT,
-        ('bag_player', 'fusion'),
-        ('fusion', 'viewer', 'memory', 'questions'),
-        'ego motion, where there is no odometry; from fusion odom -> base_link by odometry, if '
-        '`publish_transform` is set and no other node publishes it',
-        recorded=True,
-    ),
-    Interface(
-        names.BATTERY_STATE,
-        'sensor_msgs/msg/BatteryState',
-        SENSOR,
-        (),
-        ('monitor',),
-        "the autopilot's battery",
-        recorded=True,
-    ),
-    Interface(
-        names.SYSTEM_STATE,
-        'mmedge_ros/msg/SystemState',
-        RESULT,
-        ('monitor',),
-        ('configuration_optimizer', 'viewer'),
-        'supply, load and temperature of the computer',
-        recorded=True,
-    ),
-    Interface(
-        names.CONFIGURATION,
-        'mmedge_ros/msg/Configuration',
-        LATCHED,
-        ('configuration_optimizer',),
-        ('unit_encoder', 'fusion', 'visualizer', 'viewer', 'questions', *_DRIVERS),
-        'rate and level of each modality, from a stamp on',
-        recorded=True,
-    ),
-    Interface(
-        names.POWER_STATE,
-        'mmedge_ros/msg/PowerState',
-        LATCHED,
-        ('configuration_optimizer',),
-        ('visualizer', 'unit_encoder'),
-        'what the battery leaves to perception',
-        recorded=True,
-    ),
-    Interface(
-        names.BRICK_PLAN,
-        'mmedge_ros/msg/BrickPlan',
-        RESULT,
-        ('unit_encoder', 'fusion'),
-        ('configuration_optimizer',),
-        'what the networks of a node do and cost, once a second and when a state changes',
-        recorded=True,
-    ),
-    Interface(
-        names.SKIP_DECISION,
-        'mmedge_ros/msg/SkipDecision',
-        RESULT,
-        ('fusion',),
-        ('unit_encoder', 'configuration_optimizer', *_DRIVERS),
-        'a lease during which a modality rests',
-        recorded=True,
-    ),
-    Interface(
-        names.LATENCY_DEMAND,
-        'mmedge_ros/msg/LatencyDemand',
-        RESULT,
-        ('questions',),
-        ('configuration_optimizer',),
-        'how long a consumer works on a decision: a lease that shortens the latency limit',
-        recorded=True,
-    ),
-    Interface(
-        names.UNIT_RECEIPTS,
-        'mmedge_ros/msg/UnitReceipt',
-        RESULT,
-        ('unit_encoder',),
-        ('fusion', 'configuration_optimizer', 'visualizer'),
-        'a unit has arrived, or will not be encoded',
-    ),
-    Interface(
-        names.UNIT_FEATURES,
-        'mmedge_ros/msg/UnitFeatures',
-        RESULT,
-        ('unit_encoder',),
-        ('fusion', 'configuration_optimizer', 'viewer'),
-        'detections, returns, embedding and trail of a unit',
-    ),
-    Interface(
-        names.TRACKS,
-        'mmedge_ros/msg/TrackArray',
-        RESULT,
-        ('fusion',),
-        ('visualizer', 'configuration_optimizer', 'viewer', 'unit_encoder', 'questions'),
-        'the decision of one window, and an update as each picture completes: tracks with '
-        'position, velocity, covariance, latency and age',
-        recorded=True,
-    ),
-    Interface(
-        names.TRACK_LABELS,
-        'mmedge_ros/msg/TrackLabels',
-        RESULT,
-        ('unit_encoder',),
-        ('fusion',),
-        'what a recogniser says of tracks, where one is asked for',
-    ),
-    Interface(
-        names.NOVELTIES,
-        'mmedge_ros/msg/Novelty',
-        RESULT,
-        ('unit_encoder',),
-        (),
-        'something came into view that had not been there for a while, where a recogniser runs',
-        recorded=True,
-    ),
-    Interface(
-        names.MOMENTS,
-        'mmedge_ros/msg/Moment',
-        RESULT,
-        ('unit_encoder',),
-        ('memory',),
-        'a view that is worth remembering, where `memory.rate` is above 0: pictures of people',
-    ),
-    Interface(
-        names.MEMORY_MARKERS,
-        'visualization_msgs/msg/MarkerArray',
-        LATCHED,
-        ('memory',),
-        (),
-        'where the moments of the last answer were, for RViz and Foxglove',
-    ),
-    Interface(
-        names.QUESTIONS,
-        'std_msgs/msg/String',
-        RESULT,
-        (),
-        ('questions',),
-        'a question about what was perceived, in one line',
-    ),
-    Interface(
-        names.ANSWERS,
-        'std_msgs/msg/String',
-        RESULT,
-        ('questions',),
-        (),
-        'in its first line the question, then its answer, then what a language model says if '
-        'there is one',
-    ),
-    Interface(
-        names.DESCRIPTION,
-        'std_msgs/msg/String',
-        RESULT,
-        ('questions',),
-        (),
-        'a sentence of a language model about the newest decision',
-    ),
-    Interface(
-        names.WAKE,
-        'std_msgs/msg/String',
-        RESULT,
-        ('questions',),
-        ('configuration_optimizer',),
-        'wakes a camera that stands by for a burst; says why',
-    ),
-    Interface(
-        names.MARKERS,
-        'visualization_msgs/msg/MarkerArray',
-        RESULT,
-        ('visualizer',),
-        (),
-        'tracks for RViz and Foxglove',
-        recorded=True,
-    ),
-    Interface(
-        names.STATUS_MARKER,
-        'visualization_msgs/msg/Marker',
-        RESULT,
-        ('visualizer',),
-        (),
-        'configuration, latency and age as a text for RViz',
-    ),
-    Interface(
-        names.ANNOTATED_IMAGE,
-        'sensor_msgs/msg/Image',
-        PICTURE,
-        ('visualizer',),
-        (),
-        'pictures with the tracks drawn in, only while there is a subscriber',
-    ),
-    Interface(
-        names.DETECTIONS_3D,
-        'vision_msgs/msg/Detection3DArray',
-        RESULT,
-        ('visualizer',),
-        (),
-        'the tracks in the words of vision_msgs, where that is installed',
-    ),
-    Interface(
-        names.DETECTIONS_2D,
-        'vision_msgs/msg/Detection2DArray',
-        RESULT,
-        ('visualizer',),
-        (),
-        'the boxes of the tracks, the same',
-    ),
-    Interface(
-        names.PLAYBACK,
-        'mmedge_ros/msg/PlaybackState',
-        LATCHED,
-        ('bag_player',),
-        ('monitor', 'viewer'),
-        'offset from bag time to stamps',
-    ),
-    Interface(
-        names.CLOCK,
-        'rosgraph_msgs/msg/Clock',
-        PLAIN,
-        ('bag_player',),
-        (),
-        'simulated time, at another speed than 1 or on demand',
-    ),
-    Interface(
-        names.GROUND_TRUTH,
-        'mmedge_ros/msg/GroundTruth',
-        RESULT,
-        (),
-        (),
-        'what is really there, from a simulator',
-        recorded=True,
-    ),
-    Interface(
-        names.DIAGNOSTICS,
-        'diagnostic_msgs/msg/DiagnosticArray',
-        PLAIN,
-        (
-            *('camera', 'radar', 'unit_encoder', 'fusion', 'visualizer', 'monitor'),
-            *('bag_recorder', 'configuration_optimizer', 'memory', 'questions'),
-        ),
-        ('monitor',),
-        'state of every node, once a second and at once when it changes',
-    ),
-)
+
+def _interfaces(table: str) -> tuple[Interface, ...]:
+    """Read the table."""
+    found = []
+    lines = iter(re.sub(r'\n {4}', ' ', table).strip().splitlines())
+    for head, ends, meaning in zip(lines, lines, lines, strict=True):
+        topic, _, about = head.partition(': ')
+        msgtype, profile, *recorded = about.split(', ')
+        publishers, subscribers = (
+            tuple(side.replace('-', ' ').split()) for side in ends.split(' -> ')
+        )
+        found.append(
+            Interface(
+                topic, msgtype, profile, publishers, subscribers, meaning.strip(), bool(recorded)
+            )
+        )
+    return tuple(found)
+
+
+INTERFACES = _interfaces(_TABLE)
 
 SERVICES = (
     Service(

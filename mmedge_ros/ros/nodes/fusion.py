@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from rclpy.node import Node
 
@@ -32,8 +31,6 @@ from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
 from mmedge_ros.tracking import data_association
-
-T = TypeVar('T')
 
 
 @dataclass(frozen=True)
@@ -108,32 +105,24 @@ class FusionNode(Node):
         return [*self._watch.missing(), *self._status.problems()]
 
     def _on_receipt(self, message: msg.UnitReceipt) -> None:
-        receipt = self._converted(conversions.from_receipt, message, 'receipt')
-        if receipt is not None:
+        with self._refusals.of('receipt'):
+            receipt = conversions.from_receipt(message)
             self._worker.submit(lambda pipeline, now_ns: pipeline.add_receipt(receipt, now_ns))
 
     def _on_features(self, message: msg.UnitFeatures) -> None:
         self._watch.heard(message.modality)
-        features = self._converted(conversions.from_features, message, 'features')
-        if features is not None:
-            self._worker.submit_unit(features)
+        with self._refusals.of('features'):
+            self._worker.submit_unit(conversions.from_features(message))
 
     def _on_labels(self, message: msg.TrackLabels) -> None:
-        labels = self._converted(conversions.from_track_labels, message, 'labels')
-        if labels is not None:
+        with self._refusals.of('labels'):
+            labels = conversions.from_track_labels(message)
             self._worker.submit(
                 lambda pipeline, _now_ns: pipeline.add_labels(labels), urgent=False
             )
 
     def _configure(self, made: Configuration) -> None:
         self._worker.submit(lambda pipeline, _now_ns: pipeline.configure(made), urgent=False)
-
-    def _converted(self, convert: Callable[[Any], T], message: Any, words: str) -> T | None:
-        try:
-            return convert(message)
-        except ValueError as err:
-            self._refusals.say(words, err)
-            return None
 
     def _publish(self, decision: Decision) -> None:
         if not self.context.ok():

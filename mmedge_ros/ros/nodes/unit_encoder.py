@@ -117,9 +117,8 @@ def make_encoder(p: UnitEncoderParameters) -> UnitEncoder:
     except EncodingError:
         if p.detector or p.modality == CAMERA:
             raise  # other sensors alone need no model
-    held = HeldLevel(p.level, p.device)
-    remembers = p.memory.rate > 0.0
-    return kind.make(EncoderSettings(model, p.detection, p.limits, p.recogniser, held, remembers))
+    settings = (model, p.detection, p.limits, p.recogniser, HeldLevel(p.level, p.device))
+    return kind.make(EncoderSettings(*settings, p.memory.rate > 0.0))
 
 
 class UnitEncoderNode(Node):
@@ -144,9 +143,8 @@ class UnitEncoderNode(Node):
         if p.memory.rate and pictures is not None:
             self._views = FlownViews(pictures, p.memory.rate)
             self._moments = self.create_publisher(msg.Moment, names.MOMENTS, qos.RESULT)
-            self.create_subscription(
-                msg.PowerState, names.POWER_STATE, self._on_power, qos.LATCHED
-            )
+            thin = self._on_power
+            self.create_subscription(msg.PowerState, names.POWER_STATE, thin, qos.LATCHED)
         self._worker = self.worker_type(
             self._encoder,
             self._ros_clock,
@@ -168,9 +166,8 @@ class UnitEncoderNode(Node):
         # Not every modality that a package adds has networks.
         self._plan = BrickPlanOutput(self, getattr(self._encoder, 'bricks', list))
         self._diagnostics = Diagnostics(self, self, self._figures)
-        configurations = ConfigurationInput(
-            self, self._configure, p.device, lease=self._worker.lease
-        )
+        lease = self._worker.lease
+        configurations = ConfigurationInput(self, self._configure, p.device, lease=lease)
         self._watch.configured = configurations.words
         if self._worker.recogniser is not None:
             self._labels = self.create_publisher(msg.TrackLabels, names.TRACK_LABELS, qos.RESULT)
@@ -202,14 +199,9 @@ class UnitEncoderNode(Node):
         self._worker.configure(made.over(self._set_up))
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
-        if conversions.is_update(message):
-            return
-        try:
-            decision = conversions.from_track_array(message)
-        except ValueError as err:
-            self._refusals.say('tracks', err)
-            return
-        self._worker.offer_tracks(decision)
+        if not conversions.is_update(message):
+            with self._refusals.of('tracks'):
+                self._worker.offer_tracks(conversions.from_track_array(message))
 
     def _publish_recognised(self, recognised: Recognised, decision: Decision) -> None:
         if not self.context.ok():

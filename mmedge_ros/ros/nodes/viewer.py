@@ -13,7 +13,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 
-from mmedge_ros import MmedgeError, msg
+from mmedge_ros import msg
 from mmedge_ros.data_types import CAMERA, Decision
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.replay.wire_formats import state_from_message
@@ -155,29 +155,23 @@ class ViewerInputs:
     def _take(
         self, convert: Callable[[Any], Any], enter: Callable[[Any], None], message: Any
     ) -> None:
-        try:
+        with self._refusals.of('message', 'not shown'):
             enter(convert(message))
-        except ValueError as err:
-            self._refusals.say('message', err, 'not shown')
 
     def _know(self, task: Callable[[Any, int], object], urgent: bool = True) -> None:  # noqa: ARG002
-        try:
+        with self._refusals.of('transform'):
             task(self._scene, 0)
-        except MmedgeError as err:
-            self._refusals.say('transform', err)
 
     def _take_picture(self, kind: type, raw: bytes, _: Any) -> None:
         self._on_picture(partial(self._draw, kind, raw))
 
     def _draw(self, kind: type, raw: bytes) -> Picture | None:
         message: Any = deserialize_message(raw, kind)
-        try:
-            picture = decode_image(message)
-        except MmedgeError as err:
-            self._refusals.say('picture', err, 'not shown')
-            return None
-        stamp_ns = conversions.from_time(message.header.stamp)
-        return self._scene.annotated(picture, stamp_ns)
+        drawn = None
+        with self._refusals.of('picture', 'not shown'):
+            stamp_ns = conversions.from_time(message.header.stamp)
+            drawn = self._scene.annotated(decode_image(message), stamp_ns)
+        return drawn
 
 
 class Viewer(Node):

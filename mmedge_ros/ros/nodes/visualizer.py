@@ -16,7 +16,7 @@ from mmedge_ros import msg
 from mmedge_ros.data_types import CAMERA, Configuration, Decision, ResultKind
 from mmedge_ros.parameter import parameter
 from mmedge_ros.power.power_allowance import least_gap
-from mmedge_ros.ros.diagnostics import Diagnostics
+from mmedge_ros.ros.diagnostics import Diagnostics, Refusals
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.markers import status_marker, track_markers
@@ -27,7 +27,6 @@ from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.picture_output import to_image
 from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.ros.sensor_subscription import SensorSubscription
-from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.viewing.drawing import annotate
 
@@ -49,6 +48,7 @@ class Visualizer(Node):
     def __init__(self, **node_options: Any) -> None:
         super().__init__('visualizer', **node_options)
         self._options = declare(self, VisualizerParameters)
+        self._refusals = Refusals(self)
         # Decision or update.
         self._newest: Decision | None = None
         self._configuration: Configuration | None = None
@@ -73,11 +73,11 @@ class Visualizer(Node):
 
     def _on_tracks(self, message: msg.TrackArray) -> None:
         self._watch.heard('tracks')
-        try:
-            self._newest = newest = conversions.from_track_array(message)
-        except ValueError as err:
-            self.get_logger().warning(f'tracks not shown: {err}', throttle_duration_sec=5.0)
-            return
+        with self._refusals.of('tracks', 'not shown'):
+            self._show(conversions.from_track_array(message))
+
+    def _show(self, newest: Decision) -> None:
+        self._newest = newest
         if self._markers.get_subscription_count():
             self._markers.publish(track_markers(newest))
         if self._mirror is not None:
@@ -109,14 +109,10 @@ class Visualizer(Node):
         if self._newest is None or now - self._drawn_at < self.least_gap:
             return
         self._drawn_at = now
-        try:
-            picture = decode_image(message)
-        except SensingError as err:
-            self.get_logger().warning(f'picture not shown: {err}', throttle_duration_sec=5.0)
-            return
-        stamp_ns = conversions.from_time(message.header.stamp)
-        drawn = annotate(picture, stamp_ns, self._newest)
-        self._annotated.publish(to_image(drawn, stamp_ns, message.header.frame_id))
+        with self._refusals.of('picture', 'not shown'):
+            stamp_ns = conversions.from_time(message.header.stamp)
+            drawn = annotate(decode_image(message), stamp_ns, self._newest)
+            self._annotated.publish(to_image(drawn, stamp_ns, message.header.frame_id))
 
 
 def main(args: list[str] | None = None) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from live_graph import abandoned, is_alive, wait_until
@@ -83,29 +81,6 @@ def test_a_second_interrupt_cuts_the_patience_short(watched: Watched) -> None:
     finally:
         signal.signal(signal.SIGALRM, before)
     assert not any(map(is_alive, pids.values()))
-
-
-def test_an_interrupt_just_when_a_process_was_made_loses_no_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[subprocess.Popen[bytes]] = []
-    real = subprocess.Popen
-
-    def interrupted(_: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        process = real(['sleep', '1000'], **options)
-        made.append(process)
-        signal.raise_signal(signal.SIGINT)
-        return process
-
-    monkeypatch.setattr(subprocess, 'Popen', interrupted)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            Watched(tmp_path, NODES).group.__enter__()
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert [process.poll() for process in made] == [-signal.SIGINT]
 
 
 def test_a_killed_node_is_started_again_and_that_is_said(watched: Watched) -> None:

@@ -155,18 +155,6 @@ def test_configurations_come_back_as_they_were(
     assert conversions.from_time(message.header.stamp) == NOW_NS
 
 
-def test_a_configuration_without_a_device_leaves_the_encoder_on_its_own() -> None:
-    message = msg.Configuration(modalities=[msg.ModalityConfiguration(modality='camera')])
-    assert conversions.from_configuration(message).of('camera').device == 'cpu'
-    assert conversions.from_configuration(message, 'cuda').of('camera').device == 'cuda'
-
-
-def test_a_lease_comes_back_as_it_was() -> None:
-    lease = core.SkipDecision('camera', NOW_NS, NOW_NS + 300, NOW_NS + 400, 0.75, 0.9375)
-    message = serialised(conversions.to_skip_decision(lease))
-    assert conversions.from_skip_decision(message) == lease
-
-
 def same_track(one: core.Track, other: core.Track) -> bool:
     arrays = ('position', 'velocity', 'covariance')
     plain = [n for n in core.Track.__slots__ if n not in arrays]

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-import pytest
 from geometry_msgs.msg import Pose, PoseWithCovariance, Vector3
 from hand_made_decisions import a_decision, a_track
 from std_msgs.msg import Header
@@ -21,7 +19,6 @@ from mmedge_ros.ros.messages.vision_mirror import (
     VisionMirror,
     to_detections_2d,
     to_detections_3d,
-    vision_messages,
 )
 
 SECOND = 1_000_000_000
@@ -162,11 +159,3 @@ def test_pictures_are_known_by_their_receipts_while_boxes_are_wanted() -> None:
     boxes.listeners = 0
     mirror.publish(a_decision(seen_in(7)))
     assert node.callbacks == {}
-
-
-@pytest.mark.skipif(vision_messages() is None, reason='vision_msgs is not installed')
-def test_the_real_messages_take_what_is_written() -> None:
-    vision = vision_messages()
-    decision = a_decision(seen_in(7, box=Box(1.0, 2.0, 3.0, 4.0)))
-    assert np.isfinite(to_detections_3d(decision, vision).detections[0].bbox.size.x)
-    assert to_detections_2d(decision, PICTURES, vision).detections[0].bbox.size_x == 2.0

@@ -11,29 +11,16 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability
-from rosbags.interfaces import QosTime as Duration
+from rosbags.interfaces import Qos
 from rosbags.rosbag2 import Reader
 
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import Bag
-from mmedge_ros.ros.recording.inputs import transforms_message
 from mmedge_ros.ros.recording.session import MEGABYTE, RecordingLimits, RecordingSession
 from mmedge_ros.ros.recording.types import MessageTypes, message_class
 from mmedge_ros.ros.recording.writer import BagWriter, RecordedTopic
 
 TYPES = MessageTypes()
-LATCHED = Qos(
-    QosHistory.KEEP_LAST,
-    1,
-    QosReliability.RELIABLE,
-    QosDurability.TRANSIENT_LOCAL,
-    Duration(0, 0),
-    Duration(0, 0),
-    QosLiveliness.AUTOMATIC,
-    Duration(0, 0),
-    False,
-)
 
 
 def topic(name: str, msgtype: str, *offered: Qos) -> RecordedTopic:
@@ -75,27 +62,6 @@ def test_a_recording_is_read_back_byte_by_byte_in_order(tmp_path: Path) -> None:
             flight.CAMERA_COMPRESSED: 20,
             flight.RADAR: 25,
         }
-
-
-def test_other_tools_read_it_too_with_the_quality_of_service_that_was_offered(
-    tmp_path: Path,
-) -> None:
-    writer = BagWriter(tmp_path / 'flight')
-    writer.add_topic(topic('/tf_static', 'tf2_msgs/msg/TFMessage', LATCHED))
-    writer.write('/tf_static', 5, transforms_message(['a b 1 2 3 0 0 0 1']))
-    writer.close()
-    with Reader(tmp_path / 'flight') as reader:
-        (connection,) = reader.connections
-        assert connection.ext.offered_qos_profiles == [LATCHED]
-        assert reader.message_count == 1
-        assert (reader.start_time, reader.duration) == (5, 1)
-        (content,) = (
-            flight.STORE.deserialize_cdr(raw, connection.msgtype)
-            for _, _, raw in reader.messages()
-        )
-    (edge,) = content.transforms
-    assert (edge.header.frame_id, edge.child_frame_id) == ('a', 'b')
-    assert edge.transform.translation.z == 3.0
 
 
 def test_files_are_split_by_size_and_read_as_one(tmp_path: Path) -> None:
