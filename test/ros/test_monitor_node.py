@@ -21,8 +21,7 @@ from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
-from mmedge_ros.ros.messages.conversions import to_time
-from mmedge_ros.ros.nodes.monitor import to_system_state
+from mmedge_ros.ros.messages.conversions import to_system_state, to_time
 
 BURN = (
     'RAM {used}/1000MB (lfb 2x4MB) CPU [{load}%@1510,off] GR3D_FREQ 99% CPU@60C VDD_IN 9000/9000'

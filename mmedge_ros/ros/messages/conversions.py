@@ -20,6 +20,7 @@ from mmedge_ros import msg
 from mmedge_ros.configuration.latency_budget import LatencyDemand
 from mmedge_ros.data_types import CAMERA, NS_PER_S
 from mmedge_ros.encoding.bricks import BrickState, BrickStatus
+from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
 from mmedge_ros.power.power_policy import PowerMode, PowerState
 from mmedge_ros.records.run_record import UnitCounts
@@ -193,6 +194,16 @@ _POWER = Table(
     'reason',
     reals='charge alpha',
     state=Field('mode', int, PowerMode),
+)
+# Unknown throttling becomes false, as the field has no third value.
+_STATE = Table(
+    msg.SystemState,
+    SystemState,
+    reals='voltage current charge gpu memory temperature gpu_clock',
+    power=Field('shown_power', float, float),
+    cpu=Field('cpu', lambda loads: array.array('f', loads), tuple),
+    cpu_clock=Field('cpu_clock', lambda clocks: array.array('f', clocks), tuple),
+    throttled=Field('throttled', bool, bool),
 )
 _NOVELTY = Table(
     msg.Novelty,
@@ -465,6 +476,10 @@ def from_track_labels(message: msg.TrackLabels) -> list[core.TrackLabel]:
 def to_power_state(state: PowerState, now_ns: int) -> msg.PowerState:
     """:param now_ns: when it was found."""
     return _POWER.to(state, header=header(now_ns))
+
+
+def to_system_state(state: SystemState, stamp_ns: int) -> msg.SystemState:
+    return _STATE.to(state, header=header(stamp_ns))
 
 
 def to_brick_plan(node: str, bricks: Iterable[BrickStatus], now_ns: int) -> msg.BrickPlan:

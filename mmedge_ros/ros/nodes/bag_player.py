@@ -25,19 +25,18 @@ from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.geometry_inputs import to_transform
 from mmedge_ros.ros.messages import conversions, names, qos
+from mmedge_ros.ros.messages.conversions import to_time
 from mmedge_ros.ros.messages.sensor_input import doorbell_topic, input_topic
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.picture_output import PictureOutput
 
-_CLOCK_PERIOD = 0.01
+# s, between ticks of /clock, and looks for the nodes that are waited for.
+_CLOCK_PERIOD, _LOOK = 0.01, 0.05
 # From the moment that we see everybody, seconds in which they find each other as well.
 _LEAD = 1.0
 # A picture that waits this long for an encoder is late anyway, s.
 _PATIENCE = 0.1
-# s between looks for the nodes that are waited for.
-_LOOK = 0.05
-STATIC = 'static_transforms'
 
 
 @dataclass(frozen=True)
@@ -90,12 +89,10 @@ class BagPlayer(Node):
         self._recording = Recording(p.bag, p.topics, pictures=p.pictures)
         self._stride_ns = round(p.pipeline.windows.stride * NS_PER_S)
         self._outputs = create_outputs(self, self._recording, p.transforms)
-        self._pictures: PictureOutput | None = None
-        if CAMERA in self._outputs and not self._recording.topics.compressed:
-            self._pictures = PictureOutput(self, self._outputs[CAMERA], _PATIENCE)
-        self._clock_output: Publisher | None = None
-        if p.simulated:
-            self._clock_output = self.create_publisher(ClockMessage, names.CLOCK, 10)
+        has_raw = CAMERA in self._outputs and not self._recording.topics.compressed
+        self._pictures = PictureOutput(self, self._outputs[CAMERA], _PATIENCE) if has_raw else None
+        clock = self.create_publisher(ClockMessage, names.CLOCK, 10) if p.simulated else None
+        self._clock_output = clock
         self._state = self.create_publisher(msg.PlaybackState, names.PLAYBACK, qos.LATCHED)
         self._playback = Playback(
             self._recording.bag,
@@ -130,7 +127,7 @@ class BagPlayer(Node):
         p = self._options
         for problem in (*self._recording.bag.problems, *self._recording.problems):
             self.get_logger().warning(problem)
-        # Only units are worth waiting for; camera_info and odometry may have no subscriber.
+        # Only units: camera_info and odometry may have no subscriber.
         topics = [self._outputs[modality].topic_name for modality in self._playback.counts]
         missing = wait_for_peers(self, p.wait_for, topics, p.wait_time, self._ended)
         if missing:
@@ -159,8 +156,8 @@ class BagPlayer(Node):
             now_ns = time.time_ns()
             self._playback.offset_ns = live_offset_ns(begin_ns, now_ns, self._stride_ns, _LEAD)
             lead_ns = begin_ns + self._playback.offset_ns - now_ns
-        begin_ns += self._playback.offset_ns
-        self._pace = Pace(begin_ns, lead_ns, self._options.rate, time.monotonic_ns)
+        first_ns = begin_ns + self._playback.offset_ns
+        self._pace = Pace(first_ns, lead_ns, self._options.rate, time.monotonic_ns)
         self._publish_state()
 
     def _wait_until(self, due_ns: int) -> bool:
@@ -175,8 +172,7 @@ class BagPlayer(Node):
 
     def _tick(self) -> None:
         if self._clock_output is not None:
-            time_message = conversions.to_time(self._pace.now_ns())
-            self._clock_output.publish(ClockMessage(clock=time_message))
+            self._clock_output.publish(ClockMessage(clock=to_time(self._pace.now_ns())))
         if time.monotonic() - self._last_state > 0.5:
             self._publish_state()
 
@@ -214,16 +210,14 @@ def _transform_outputs(
         from tf2_msgs.msg import TFMessage
     except ImportError:
         return {}
-    outputs: dict[str, Publisher] = {}
     edges = {e.child: e for e in (*recording.transforms, *map(parse_static_transform, given))}
     if edges:
         static = node.create_publisher(TFMessage, names.STATIC_TRANSFORMS, qos.LATCHED)
         messages = [to_transform(e.parent, e.child, e.transform) for e in edges.values()]
         static.publish(TFMessage(transforms=messages))
-        outputs[STATIC] = static
-    if recording.moving_frames:
-        outputs[TRANSFORMS] = node.create_publisher(TFMessage, names.TRANSFORMS, qos.RESULT)
-    return outputs
+    if not recording.moving_frames:
+        return {}
+    return {TRANSFORMS: node.create_publisher(TFMessage, names.TRANSFORMS, qos.RESULT)}
 
 
 def wait_for_peers(
@@ -238,13 +232,11 @@ def wait_for_peers(
     while True:
         present = set(node.get_node_names())
         missing = [name for name in node_names if name not in present]
-        if node_names:
-            missing += [
-                f'a subscriber of {topic}'
-                for topic in topics
-                if not node.count_subscribers(topic)
-                and not node.count_subscribers(doorbell_topic(topic))
-            ]
+        missing += [
+            f'a subscriber of {topic}'
+            for topic in (topics if node_names else ())
+            if not any(map(node.count_subscribers, (topic, doorbell_topic(topic))))
+        ]
         if not missing or time.monotonic() > deadline or ended.wait(_LOOK):
             return missing
 

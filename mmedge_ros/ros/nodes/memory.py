@@ -24,7 +24,7 @@ from mmedge_ros.memory.views import with_drone, with_place
 from mmedge_ros.parameter import ParameterError, parameter
 from mmedge_ros.power.power_allowance import least_gap
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
-from mmedge_ros.ros.geometry_inputs import GeometryInputs, frame_prefix, set_up_rig
+from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, set_up_rig
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.memory_messages import (
     from_moment,
@@ -39,7 +39,7 @@ from mmedge_ros.ros.ros_clock import RosClock
 
 
 @dataclass(frozen=True)
-class MemoryParameters:
+class MemoryParameters(RigParameters):
     """The memory of this flight."""
 
     folder: str = parameter(
@@ -53,13 +53,6 @@ class MemoryParameters:
     simulated: bool = parameter(
         False, 'the pictures come from the simulator; decides which bundle an empty name takes'
     )
-    calibration_file: str = parameter(
-        '', 'camera_info YAML (and transforms) that takes the place of what is published'
-    )
-    transforms: tuple[str, ...] = parameter(
-        (), 'static transforms, each "parent child x y z qx qy qz qw" in m'
-    )
-    frame_prefix: str = frame_prefix()
     keep: float = parameter(
         0.0, 'views are forgotten after this long; 0 keeps them until somebody forgets', 'h', 0.0
     )

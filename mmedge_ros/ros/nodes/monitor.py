@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import sys
 import threading
 import time
@@ -21,13 +20,13 @@ from mmedge_ros.monitoring.machine import machine_probes
 from mmedge_ros.monitoring.subsystem_status import Status, StatusParameters, SubsystemStatuses
 from mmedge_ros.monitoring.system_files import SystemFiles
 from mmedge_ros.monitoring.system_monitor import OwnShare, SystemMonitor
-from mmedge_ros.monitoring.system_state import Probe, SystemState
+from mmedge_ros.monitoring.system_state import Probe
 from mmedge_ros.monitoring.trace import TraceProbe, TraceTime
 from mmedge_ros.parameter import group, parameter
 from mmedge_ros.ros.diagnostics import Diagnostics, key_values, node_name, status_name
 from mmedge_ros.ros.input_watch import Fault, InputWatch
 from mmedge_ros.ros.messages import names, qos
-from mmedge_ros.ros.messages.conversions import from_time, header
+from mmedge_ros.ros.messages.conversions import from_time, to_system_state
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
@@ -90,24 +89,6 @@ def monitor_sources(p: MonitorParameters, clock: Clock) -> Sources:
     trace = read_trace_file(p.trace)
     time = TraceTime(trace, clock)
     return Sources([TraceProbe(trace, time, p.loop)], trace_time=time, problems=trace.problems)
-
-
-def to_system_state(state: SystemState, stamp_ns: int) -> msg.SystemState:
-    """Make the message; unknown throttling becomes false, as the field has no third value."""
-    return msg.SystemState(
-        header=header(stamp_ns),
-        voltage=state.voltage,
-        current=state.current,
-        power=state.shown_power,
-        charge=state.charge,
-        cpu=array.array('f', state.cpu),
-        gpu=state.gpu,
-        memory=state.memory,
-        temperature=state.temperature,
-        cpu_clock=array.array('f', state.cpu_clock),
-        gpu_clock=state.gpu_clock,
-        throttled=bool(state.throttled),
-    )
 
 
 class NodeWatch:

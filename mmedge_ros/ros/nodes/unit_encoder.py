@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -110,7 +111,6 @@ def make_encoder(p: UnitEncoderParameters) -> UnitEncoder:
 
     :raises EncodingError: if there is none for the modality, or its model cannot be used
     """
-    kind = encoder_kind(p.modality)
     model: Path | None = None
     try:
         model = default_detector(p.detector, p.simulated)
@@ -118,7 +118,7 @@ def make_encoder(p: UnitEncoderParameters) -> UnitEncoder:
         if p.detector or p.modality == CAMERA:
             raise  # other sensors alone need no model
     settings = (model, p.detection, p.limits, p.recogniser, HeldLevel(p.level, p.device))
-    return kind.make(EncoderSettings(*settings, p.memory.rate > 0.0))
+    return encoder_kind(p.modality).make(EncoderSettings(*settings, p.memory.rate > 0.0))
 
 
 class UnitEncoderNode(Node):
@@ -131,7 +131,7 @@ class UnitEncoderNode(Node):
         self._options = p = declare(self, UnitEncoderParameters)
         self._ros_clock = RosClock(self)
         self._refusals = Refusals(self)
-        self._sequence = 0
+        self._sequence = count()
         self._frame_id = ''
         self._encoder = make_encoder(p)
         self.get_logger().info('warming up the encoder')
@@ -141,10 +141,14 @@ class UnitEncoderNode(Node):
         self._views: FlownViews | None = None
         pictures = getattr(self._encoder, 'pictures', None)
         if p.memory.rate and pictures is not None:
-            self._views = FlownViews(pictures, p.memory.rate)
+            self._views = views = FlownViews(pictures, p.memory.rate)
             self._moments = self.create_publisher(msg.Moment, names.MOMENTS, qos.RESULT)
-            thin = self._on_power
-            self.create_subscription(msg.PowerState, names.POWER_STATE, thin, qos.LATCHED)
+            self.create_subscription(
+                msg.PowerState,
+                names.POWER_STATE,
+                lambda message: views.thin(least_gap(message.alpha)),
+                qos.LATCHED,
+            )
         self._worker = self.worker_type(
             self._encoder,
             self._ros_clock,
@@ -157,12 +161,10 @@ class UnitEncoderNode(Node):
         self._set_up = ModalityConfiguration(p.modality, p.rate, p.level, p.device, p.reuse)
         self._worker.configure(Configuration(modalities=(self._set_up,)))
         self._watch = InputWatch(self, time.monotonic)
-        self._domain_problem = ''
-        if p.modality == CAMERA:
-            model = default_detector(p.detector, p.simulated)
-            self._domain_problem = domain_warning(model, p.simulated)
-        if self._domain_problem:
-            self.get_logger().warning(self._domain_problem)
+        model = default_detector(p.detector, p.simulated) if p.modality == CAMERA else None
+        self._problems = [*filter(None, [model and domain_warning(model, p.simulated)])]
+        for problem in self._problems:
+            self.get_logger().warning(problem)
         # Not every modality that a package adds has networks.
         self._plan = BrickPlanOutput(self, getattr(self._encoder, 'bricks', list))
         self._diagnostics = Diagnostics(self, self, self._figures)
@@ -172,7 +174,7 @@ class UnitEncoderNode(Node):
         if self._worker.recogniser is not None:
             self._labels = self.create_publisher(msg.TrackLabels, names.TRACK_LABELS, qos.RESULT)
             self._novelties = self.create_publisher(msg.Novelty, names.NOVELTIES, qos.RESULT)
-        if self._worker.recogniser is not None or self._views is not None:
+        if self._worker.recogniser or self._views:
             self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
         self._worker.start()
         # Last, so that a player that waits for this subscription meets a warm encoder.
@@ -186,14 +188,13 @@ class UnitEncoderNode(Node):
 
     def missing(self) -> list[str]:
         """Say in words what is missing at present, and what is wrong with the model."""
-        return [*self._watch.missing(), *filter(None, [self._domain_problem])]
+        return [*self._watch.missing(), *self._problems]
 
     def _on_unit(self, message: Any, info: Any) -> None:
-        modality = self._options.modality
+        modality, clock = self._options.modality, self._ros_clock
         self._watch.heard(modality)
         self._frame_id = message.header.frame_id
-        self._worker.offer(received_unit(modality, self._sequence, message, info, self._ros_clock))
-        self._sequence += 1
+        self._worker.offer(received_unit(modality, next(self._sequence), message, info, clock))
 
     def _configure(self, made: Configuration) -> None:
         self._worker.configure(made.over(self._set_up))
@@ -206,8 +207,7 @@ class UnitEncoderNode(Node):
     def _publish_recognised(self, recognised: Recognised, decision: Decision) -> None:
         if not self.context.ok():
             return
-        message = conversions.to_track_labels(recognised.labels, decision.state_ns)
-        self._labels.publish(message)
+        self._labels.publish(conversions.to_track_labels(recognised.labels, decision.state_ns))
         for novelty in recognised.novelties:
             self.get_logger().info(f'new in view: {novelty.label}, {novelty.reason}')
             self._novelties.publish(conversions.to_novelty(novelty))
@@ -217,10 +217,6 @@ class UnitEncoderNode(Node):
         if self._views is not None and self.context.ok():
             for view in self._views.of_decision(decision):
                 self._moments.publish(to_moment(view, decision.frame_id))
-
-    def _on_power(self, message: msg.PowerState) -> None:
-        if self._views is not None:
-            self._views.thin(least_gap(message.alpha))
 
     def _publish_receipt(self, receipt: UnitReceipt) -> None:
         if receipt.reason:
@@ -234,13 +230,12 @@ class UnitEncoderNode(Node):
 
     def _figures(self) -> dict[str, object]:
         worker, modality = self._worker, self._options.modality
-        recognised = worker.recogniser.figures() if worker.recogniser is not None else {}
         return {
             **worker.figures(),
             # Copies are taken because the worker goes on counting.
             **problem_figures(modality, worker.failures.copy()),
             **problem_figures(modality, self._encoder.problems.copy()),
-            **recognised,
+            **(worker.recogniser.figures() if worker.recogniser else {}),
             **self._plan.figures(),
             **self._input.figures(),
         }

@@ -167,11 +167,12 @@ class ViewerInputs:
 
     def _draw(self, kind: type, raw: bytes) -> Picture | None:
         message: Any = deserialize_message(raw, kind)
-        drawn = None
-        with self._refusals.of('picture', 'not shown'):
-            stamp_ns = conversions.from_time(message.header.stamp)
-            drawn = self._scene.annotated(decode_image(message), stamp_ns)
-        return drawn
+        stamp_ns = conversions.from_time(message.header.stamp)
+        try:
+            return self._scene.annotated(decode_image(message), stamp_ns)
+        except ValueError as err:
+            self._refusals.say('picture', err, 'not shown')
+            return None
 
 
 class Viewer(Node):
