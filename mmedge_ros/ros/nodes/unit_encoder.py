@@ -107,10 +107,7 @@ class UnitEncoderParameters:
 
 
 def make_encoder(p: UnitEncoderParameters) -> UnitEncoder:
-    """Build the encoder the parameters ask for.
-
-    :raises EncodingError: if there is none for the modality, or its model cannot be used
-    """
+    """:raises EncodingError: if there is none for the modality, or its model cannot be used."""
     model: Path | None = None
     try:
         model = default_detector(p.detector, p.simulated)
@@ -162,8 +159,9 @@ class UnitEncoderNode(Node):
         self._worker.configure(Configuration(modalities=(self._set_up,)))
         self._watch = InputWatch(self, time.monotonic)
         model = default_detector(p.detector, p.simulated) if p.modality == CAMERA else None
-        self._problems = [*filter(None, [model and domain_warning(model, p.simulated)])]
-        for problem in self._problems:
+        problem = domain_warning(model, p.simulated) if model else ''
+        self._problems = [problem] if problem else []
+        if problem:
             self.get_logger().warning(problem)
         # Not every modality that a package adds has networks.
         self._plan = BrickPlanOutput(self, getattr(self._encoder, 'bricks', list))
