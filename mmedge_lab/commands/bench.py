@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mmedge_lab.commands.bench_adaptation import adaptation
-from mmedge_lab.commands.bench_describing import describing
 from mmedge_lab.commands.bench_memory import memory
 from mmedge_lab.commands.bench_run import add_benches
 from mmedge_ros.commands.command_group import CommandGroup
@@ -26,9 +24,7 @@ bench_app = CommandGroup(
     no_args_is_help=True,
     help='Measure parts of the system on tables, or live: figures that can be repeated.',
 )
-bench_app.command()(adaptation)
 bench_app.command()(memory)
-bench_app.command()(describing)
 add_benches(bench_app)
 
 _LIMITS = '60,80,120,140,160'

@@ -97,6 +97,12 @@ BENCHES: Mapping[str, BenchEntry] = {
     'fixed': BenchEntry(
         f'{_MMEDGE}.held_bench', 'The optimiser beside every fixed configuration.'
     ),
+    'adaptation': BenchEntry(
+        f'{_MMEDGE}.cpu_step_bench', 'A processor taken away in steps, live, with and without.'
+    ),
+    'describing': BenchEntry(
+        f'{_MMEDGE}.described_bench', 'Decisions beside a language model (MODEL.gguf FLIGHT).'
+    ),
     'radar-stream': BenchEntry(
         f'{_MMEDGE}.tlv_mutation', "The radar's parser fed with damaged streams."
     ),
