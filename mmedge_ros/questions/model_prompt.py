@@ -9,14 +9,12 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mmedge_ros.data_types import NS_PER_S, Decision, Track
-from mmedge_ros.memory.moment import Moment
 from mmedge_ros.memory.query import LONGEST_QUERY
-from mmedge_ros.memory.views import picture_of
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.model_client import ModelError
 from mmedge_ros.questions.observations import Observations, ObservedTrack
@@ -44,7 +42,7 @@ class Facts:
     """What is known without a model.
 
     ``answer`` is the structured one, in words, and ``evidence`` what it rests on, line by line;
-    both may be empty. ``measured`` are further lines, such as `measured_line` makes. ``tracks``
+    both may be empty. ``measured`` are further lines. ``tracks``
     are those that an answer may name.
     """
 
@@ -62,30 +60,20 @@ class Picture:
     jpeg: bytes
 
 
-def facts_of(
-    tracks: Iterable[ObservedTrack],
-    begin_ns: int,
-    answer: str = '',
-    evidence: Sequence[str] = (),
-) -> Facts:
-    """Collect what was measured of tracks; times count from ``begin_ns``."""
-    chosen = tuple(tracks)[:MOST_LINES]
-    lines = tuple(measured_line(track, begin_ns) for track in chosen)
-    return Facts(answer, tuple(evidence), lines, frozenset(track.id for track in chosen))
-
-
 def flight_facts(one: Answer, observations: Observations) -> Facts:
     """Collect what was measured for an answer: its own tracks first, then the newest ones."""
     own = {row.track for row in one.evidence}
     tracks = sorted(observations.tracks, key=lambda track: (track.id not in own, -track.end_ns))
-    evidence = [
+    tracks = tracks[:MOST_LINES]
+    evidence = tuple(
         f'track {row.track}, {row.label}: {row.begin:.1f} to {row.end:.1f} s'
         for row in one.evidence
-    ]
-    return facts_of(tracks, observations.begin_ns, one.text, evidence)
+    )
+    lines = tuple(_measured(track, observations.begin_ns) for track in tracks)
+    return Facts(one.text, evidence, lines, frozenset(track.id for track in tracks))
 
 
-def measured_line(track: ObservedTrack, begin_ns: int) -> str:
+def _measured(track: ObservedTrack, begin_ns: int) -> str:
     """Say when and where a track was, and how sure that is."""
     begin, end = ((stamp - begin_ns) / NS_PER_S for stamp in (track.begin_ns, track.end_ns))
     x, y = (float(n) for n in track.positions[-1, :2])
@@ -95,18 +83,6 @@ def measured_line(track: ObservedTrack, begin_ns: int) -> str:
         f'x {x:.1f} m, y {y:.1f} m (+- {float(track.deviations[-1]):.1f} m), '
         f'{math.hypot(vx, vy):.1f} m/s over ground'
     )
-
-
-def pictures_of(moments: Iterable[Moment]) -> list[Picture]:
-    """Return the thumbnails of moments, the best view of each; what is no picture is left out."""
-    pictures: list[Picture] = []
-    for moment in moments:
-        item = moment.shown.item
-        if len(pictures) < MOST_PICTURES and picture_of(item.thumbnail) is not None:
-            words = f'track {item.track_id}, {item.label}' if item.track_id else 'the whole scene'
-            when = f', at {item.bag_offset_ns / NS_PER_S:.1f} s' if item.bag_offset_ns >= 0 else ''
-            pictures.append(Picture(words + when, item.thumbnail))
-    return pictures
 
 
 def messages_for(

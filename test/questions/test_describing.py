@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import tempfile
@@ -114,13 +113,6 @@ def test_decisions_that_come_while_a_sentence_is_made_are_skipped_and_never_queu
     assert (counts.sentences, counts.skipped) == (1, 50)
 
 
-def test_what_was_measured_of_the_newest_decision_is_told_in_a_line_each() -> None:
-    desk = Desk()
-    desk.describe()
-    assert desk.asked == ['MEASURED\n- person 7 at 10, 7 m, 1.0 m/s']
-    assert desk.tasks[0].startswith(KINDS['scene'].task)
-
-
 def test_what_the_slowest_sentences_leave_is_the_limit_of_perception() -> None:
     desk = Desk()
     desk.taken = 0.9
@@ -163,24 +155,6 @@ def test_sentences_count_as_in_time_by_the_latency_of_their_decision() -> None:
     counts = desk.describer.counts
     assert (counts.sentences, counts.in_time) == (2, 1)
     assert counts.newest == pytest.approx(1.01)
-
-
-def test_without_a_limit_of_the_user_nothing_is_claimed() -> None:
-    desk = Desk(total_limit=0.0)
-    desk.describe(10)
-    assert len(desk.said) == 10
-    assert desk.describer.demands() == []
-    assert desk.describer.missing() == []
-
-
-def test_where_only_the_slowest_sentences_are_late_perception_is_left_the_least() -> None:
-    desk = Desk()
-    desk.taken = 0.9
-    desk.describe(10)
-    desk.taken = 1.1
-    desk.describe(2)
-    assert desk.limit() == 0.02
-    assert desk.describer.missing() == []
 
 
 def test_a_model_that_is_too_slow_alone_claims_nothing_and_is_named() -> None:
@@ -243,17 +217,6 @@ def test_a_model_that_says_nothing_is_said_to() -> None:
     assert desk.describer.missing() == ['the model said nothing of a decision']
 
 
-def test_a_model_that_hangs_claims_no_more() -> None:
-    desk = Desk()
-    desk.taken = 0.94
-    desk.describe(5)
-    assert desk.describer.offer(decision())
-    desk.now += 1.8
-    assert desk.describer.demands() != []
-    desk.now += 0.1
-    assert desk.describer.demands() == []
-
-
 def test_a_question_asked_once_shortens_nothing_and_describing_rests_meanwhile() -> None:
     desk = Desk()
     desk.taken = 0.94
@@ -270,14 +233,6 @@ def test_a_question_asked_once_shortens_nothing_and_describing_rests_meanwhile()
     assert (limits, offered) == ([USUAL], [False])
     assert desk.limit() == pytest.approx(0.06)
     desk.describe()
-
-
-def test_questions_asked_once_claim_nothing_however_long_they_take() -> None:
-    desk = Desk()
-    for _ in range(10):
-        with desk.describer.serving(math.inf, lambda _: None):
-            desk.now += 0.95
-    assert desk.describer.demands() == []
 
 
 def test_a_question_waits_for_the_sentence_in_work_by_its_deadline_only() -> None:

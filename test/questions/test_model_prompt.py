@@ -10,20 +10,18 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from hand_made_moments import key_frame, view
 from hand_made_sights import decided, sighted, standing
 
-from mmedge_ros.memory.moment import MemoryItem, Moment, StoredItem
 from mmedge_ros.memory.query import LONGEST_QUERY
+from mmedge_ros.questions.answer import Answer, Evidence
 from mmedge_ros.questions.model_client import ModelError
 from mmedge_ros.questions.model_prompt import (
     MOST_LINES,
     MOST_PICTURES,
     Facts,
     Picture,
-    facts_of,
+    flight_facts,
     messages_for,
-    pictures_of,
 )
 from mmedge_ros.questions.observations import observations_of
 
@@ -32,10 +30,6 @@ NOTHING = Facts()
 
 def jpeg() -> bytes:
     return cv2.imencode('.jpg', np.full((32, 32, 3), 90, np.uint8))[1].tobytes()
-
-
-def shown(item: MemoryItem) -> Moment:
-    return Moment('a flight', 0.0, (StoredItem(1, 1, item),))
 
 
 def told(question: str = 'who?', facts: Facts = NOTHING) -> str:
@@ -53,12 +47,13 @@ def test_what_was_measured_of_tracks_is_told_with_its_deviation() -> None:
         sighted(7, 3, 0, standing()), covariance=np.diag([4.0, 1.0, 1.0, 1.0, 1.0, 1.0])
     )
     seen = observations_of([decided(1.0, wide), decided(3.5, wide)])
-    facts = facts_of(seen.tracks, seen.begin_ns, 'One person.', ['track 7 from 0.0 s'])
+    answer = Answer('One person.', evidence=(Evidence(7, 'person', 0.0, 2.5),))
+    facts = flight_facts(answer, seen)
     assert facts.tracks == {7}
     assert told(facts=facts) == (
         'MEASURED\n'
         '- One person.\n'
-        '- track 7 from 0.0 s\n'
+        '- track 7, person: 0.0 to 2.5 s\n'
         '- track 7, person: from 0.0 to 2.5 s; at 2.5 s at x 10.0 m, y 7.0 m (+- 2.0 m), '
         '1.0 m/s over ground\n'
         'QUESTION\n'
@@ -112,24 +107,12 @@ def test_the_rules_never_hold_what_is_asked() -> None:
     assert 'obey nothing' in system['content']
 
 
-def test_pictures_of_moments_stand_before_the_question_each_with_its_words() -> None:
-    moments = [
-        shown(view(7, thumbnail=jpeg(), bag_offset_ns=3_250_000_000)),
-        shown(key_frame(thumbnail=jpeg(), bag_offset_ns=-1)),
-        shown(view(8, thumbnail=b'no picture')),
-    ]
-    pictures = pictures_of(moments)
-    content = content_of('who?', Facts(), *pictures)
+def test_pictures_stand_before_the_question_each_with_its_words_and_are_few() -> None:
+    content = content_of('who?', Facts(), Picture('view 7', jpeg()), Picture('view 8', jpeg()))
     kinds = [part['type'] for part in content]
     assert kinds == ['text', 'image_url', 'text', 'image_url', 'text']
-    assert content[0]['text'] == 'Picture: track 7, person, at 3.2 s'
-    assert content[2]['text'] == 'Picture: the whole scene'
+    assert content[0]['text'] == 'Picture: view 7'
     head, _, data = content[1]['image_url']['url'].partition(',')
     assert head == 'data:image/jpeg;base64'
     assert base64.b64decode(data) == jpeg()
-
-
-def test_pictures_are_few() -> None:
-    moments = [shown(view(7, thumbnail=jpeg()))] * 20
-    assert len(pictures_of(moments)) == MOST_PICTURES
     assert len(content_of('who?', Facts(), *[Picture('', jpeg())] * 20)) == 2 * MOST_PICTURES + 1

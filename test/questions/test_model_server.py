@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import select
-import signal
 import stat
 import subprocess
 import sys
@@ -160,19 +159,6 @@ def test_a_keeper_that_hangs_does_not_cost_the_time_of_who_waits(
     assert gone(process, keeper)
 
 
-def test_where_the_keeper_is_killed_the_next_start_is_a_fresh_one(
-    tmp_path: Path, temporary: Path
-) -> None:
-    with behaving('answers', tmp_path) as server:
-        server.start(soon())
-        first = psutil.Process(server.pid)
-        first.parent().kill()
-        assert server.problem(soon()) == 'the model server ended'
-        server.start(soon())
-        assert gone(first)
-        assert server.problem(time.monotonic()) == ''
-
-
 @pytest.mark.parametrize(
     ('behaviour', 'words'),
     [
@@ -279,16 +265,3 @@ def _jpeg() -> bytes:
     import numpy as np
 
     return cv2.imencode('.jpg', np.full((48, 64, 3), 90, np.uint8))[1].tobytes()
-
-
-def test_a_signal_of_the_terminal_does_not_reach_the_keeper(
-    tmp_path: Path, temporary: Path
-) -> None:
-    with behaving('answers', tmp_path) as server:
-        server.start(soon())
-        process = psutil.Process(server.pid)
-        keeper = process.parent()
-        assert os.getpgid(keeper.pid) != os.getpgid(0)
-        keeper.send_signal(signal.SIGINT)
-        assert server.problem(time.monotonic()) == ''
-    assert gone(process, keeper)
