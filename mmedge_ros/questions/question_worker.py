@@ -87,24 +87,21 @@ class AskedQuestion:
         on_done: Callable[[LiveAnswer], None],
     ) -> None:
         self.text, self.deadline = text, deadline
+        # What was measured, and of what flight, once that is known.
         self.live: LiveAnswer | None = None
+        self.flight: KnownFlight | None = None
         # Whether the pictures that it needs have come, and how long it waits for them.
         self.has_come: Callable[[], bool] | None = None
         self.look_until: float | None = None
+        self.is_over = False
         self._on_phase, self._on_done = on_phase, on_done
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
-        self._is_done = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has its result."""
-        return self._is_done
 
     def enter(self, phase: Phase) -> None:
         """Say what it waits for."""
         with self._lock:
-            if not self._is_done:
+            if not self.is_over:
                 self._on_phase(phase)
 
     def due(self, expire: Callable[[AskedQuestion], None], more: float = 0.0) -> None:
@@ -117,9 +114,9 @@ class AskedQuestion:
     def finish(self, live: LiveAnswer) -> bool:
         """Give it its result; False if it has one."""
         with self._lock:
-            if self._is_done:
+            if self.is_over:
                 return False
-            self._is_done = True
+            self.is_over = True
             if self._timer is not None:
                 self._timer.cancel()
             self._on_done(live)
@@ -127,8 +124,7 @@ class AskedQuestion:
 
     def cancel(self) -> None:
         """End it now, without an answer."""
-        words = 'the question was cancelled'
-        self.finish(LiveAnswer(Answer(words, refused=words), is_cancelled=True))
+        self.finish(replace(_refused('the question was cancelled'), is_cancelled=True))
 
 
 class QuestionWorker:
@@ -141,9 +137,9 @@ class QuestionWorker:
         self.answered = self.refused = 0
         self._flight, self._model = flight, model
         self._changed = threading.Condition()
-        self._new: list[AskedQuestion] = []
-        self._for_model: deque[tuple[AskedQuestion, KnownFlight]] = deque()
         self._open: list[AskedQuestion] = []
+        self._new: list[AskedQuestion] = []
+        self._for_model: deque[AskedQuestion] = deque()
         self._with_model: AskedQuestion | None = None
         self._stopping = False
         work = (self._measure_all, self._explain_all)[: 1 if model is None else 2]
@@ -155,7 +151,7 @@ class QuestionWorker:
             thread.start()
 
     def stop(self, timeout: float = 1.0) -> None:
-        """End; questions that are open have no result."""
+        """End; questions that are open are cancelled."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -200,12 +196,20 @@ class QuestionWorker:
         with suppress(OSError):  # the flight goes first
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         while (question := self._next()) is not None:
-            known = self._measured(question)
-            if self._model is None or known is None:
+            try:
+                known = self._flight.known()
+                answer = ask(question.text, known)
+            except Exception as err:  # noqa: BLE001  # no question may end the flight's answers
+                _LOG.exception('a question failed')
+                self._finish(question, _refused(unexpected(err)))
+                continue
+            question.live = LiveAnswer(answer, known.observations.begin_ns)
+            question.flight = known
+            if self._model is None:
                 self._finish(question, question.live)
                 continue
             with self._changed:
-                self._for_model.append((question, known))
+                self._for_model.append(question)
                 self._changed.notify_all()
 
     def _next(self) -> AskedQuestion | None:
@@ -217,12 +221,11 @@ class QuestionWorker:
                 waiting = list(self._new)
             if self._stopping:
                 return None
-            for question in waiting:
-                if self._is_ready(question):
-                    with self._changed:
-                        self._new.remove(question)
-                    return question
+            ready = next(filter(self._is_ready, waiting), None)
             with self._changed:
+                if ready is not None:
+                    self._new.remove(ready)
+                    return ready
                 self._changed.wait_for(lambda: self._stopping, _LOOK)
 
     def _is_ready(self, question: AskedQuestion) -> bool:
@@ -233,17 +236,6 @@ class QuestionWorker:
             question.has_come = self._flight.awaited(question.text)
         return question.has_come is None or question.has_come() or now >= question.look_until
 
-    def _measured(self, question: AskedQuestion) -> KnownFlight | None:
-        try:
-            known = self._flight.known()
-            answer = ask(question.text, known)
-        except Exception as err:  # noqa: BLE001  # no question may end the flight's answers
-            _LOG.exception('a question failed')
-            question.live = _refused(unexpected(err))
-            return None
-        question.live = LiveAnswer(answer, known.observations.begin_ns)
-        return known
-
     # What a model says.
 
     def _explain_all(self) -> None:
@@ -253,29 +245,25 @@ class QuestionWorker:
                 self._changed.wait_for(lambda: self._stopping or self._for_model)
                 if self._stopping:
                     return
-                question, known = self._for_model.popleft()
-                self._with_model = question
-            if question.live is not None and not question.is_over:
-                said = self._said(question, question.live, known)
-                self._finish(question, replace(question.live, said=said))
-
-    def _said(
-        self, question: AskedQuestion, live: LiveAnswer, known: KnownFlight
-    ) -> ModelAnswer | ModelRefusal:
-        assert self._model is not None
-        try:
-            return explain(
-                question.text,
-                flight_facts(live.answer, known.observations),
-                self._flight.pictures(live.answer),
-                question.deadline,
-                self._model,
-                question.enter,
-                lambda: question.is_over,
-            )
-        except Exception as err:  # noqa: BLE001  # what was measured is answered anyhow
-            _LOG.exception('a question to the model failed')
-            return ModelRefusal(unexpected(err))
+                self._with_model = question = self._for_model.popleft()
+            live, known = question.live, question.flight
+            if question.is_over or live is None or known is None or self._model is None:
+                continue
+            said: ModelAnswer | ModelRefusal
+            try:
+                said = explain(
+                    question.text,
+                    flight_facts(live.answer, known.observations),
+                    self._flight.pictures(live.answer),
+                    question.deadline,
+                    self._model,
+                    question.enter,
+                    lambda: question.is_over,  # noqa: B023  # it is asked before the next one
+                )
+            except Exception as err:  # noqa: BLE001  # what was measured is answered anyhow
+                _LOG.exception('a question to the model failed')
+                said = ModelRefusal(unexpected(err))
+            self._finish(question, replace(live, said=said))
 
     # The end.
 
@@ -285,16 +273,15 @@ class QuestionWorker:
             is_with_model = question is self._with_model
         if is_with_model and time.monotonic() < question.deadline + _LAST_WORDS:
             question.due(self._expire, _LAST_WORDS)
-            return
-        if question.live is None:
+        elif question.live is None:
             self._finish(question, _refused('the answer was not worked out by the deadline'))
         else:
             reason = 'not done' if is_with_model else 'busy with another question'
             said = ModelRefusal(f'the model was {reason} by then')
             self._finish(question, replace(question.live, said=said))
 
-    def _finish(self, question: AskedQuestion, live: LiveAnswer | None) -> None:
-        if live is not None and question.finish(live):
+    def _finish(self, question: AskedQuestion, live: LiveAnswer) -> None:
+        if question.finish(live):
             self.refused += live.is_refused
             self.answered += not live.is_refused
 

@@ -87,7 +87,7 @@ def meant(value: Any) -> Any:
         (
             'Has anybody in black trousers carrying a rucksack shown up ahead of us in the first '
             '90 seconds?',
-            'was anybody in black trousers with a backpack seen ahead of the drone in the first 90 s',
+            'was anybody in black trousers with a backpack ahead of the drone in the first 90 s',
         ),
         (
             'Which cyclist was the quickest between minute one and minute two?',
