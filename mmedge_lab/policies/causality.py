@@ -12,9 +12,6 @@ from enum import Enum
 from itertools import pairwise
 
 from mmedge_lab.policies.schedule import (
-    PROTOCOLS,
-    SAMPLE,
-    STREAM,
     Arrival,
     Encoding,
     PlannedDecision,
@@ -57,10 +54,9 @@ class _Checker:
 
     def __post_init__(self) -> None:
         self.known = {arrival.unit: arrival for arrival in self.arrivals}
-        self.encoded: dict[Use, list[Encoding]] = {}
+        self.runs: dict[Use, list[Encoding]] = {}
         for encoding in self.schedule.encodings:
-            use = Use(*encoding.unit, encoding.level)
-            self.encoded.setdefault(use, []).append(encoding)
+            self.runs.setdefault(Use(*encoding.unit, encoding.level), []).append(encoding)
         # The window that a unit was encoded for where the encoding does not say: the first.
         self.first_end: dict[UnitKey, int] = {}
         for decision in self.schedule.decisions:
@@ -69,11 +65,8 @@ class _Checker:
                 self.first_end[use.unit] = min(end_ns, decision.window_end_ns)
 
     def violations(self) -> Iterator[str]:
-        if self.schedule.protocol not in PROTOCOLS:
-            yield f'there is no protocol {self.schedule.protocol!r}'
         for encoding in self.schedule.encodings:
             yield from self._of_encoding(encoding)
-        yield from self._of_repetition()
         yield from self._of_servers()
         for decision in self.schedule.decisions:
             yield from self._of_decision(decision)
@@ -82,8 +75,7 @@ class _Checker:
         yield from self._of_order()
 
     def _of_encoding(self, encoding: Encoding) -> Iterator[str]:
-        name = _named(encoding)
-        unit = self.known.get(encoding.unit)
+        name, unit = _named(encoding), self.known.get(encoding.unit)
         if unit is None:
             yield f'{name} is encoded and never arrived'
             return
@@ -92,40 +84,30 @@ class _Checker:
         if encoding.begin_ns < unit.available_ns:
             early = _ms(unit.available_ns - encoding.begin_ns)
             yield f'{name} is encoded {early} before it is available'
-        if Promise.WAITS_FOR_THE_END in self.promises:
-            end_ns = self._made_for(encoding)
-            if end_ns is not None and encoding.begin_ns < end_ns:
-                early = _ms(end_ns - encoding.begin_ns)
-                yield (
-                    f'{name} is encoded {early} before the end of its window {end_ns}, by a '
-                    'policy that waits for it'
-                )
-
-    def _of_repetition(self) -> Iterator[str]:
-        # Alone, each window has its own servers, and may have its own copy.
-        apart = Promise.ONCE not in self.promises or self.schedule.protocol == SAMPLE
-        counts = Counter(
-            (*encoding.unit, encoding.window_end_ns if apart else None)
-            for encoding in self.schedule.encodings
-        )
-        for (modality, sequence, end_ns), count in counts.items():
-            if count > 1:
-                where = f' for the window {end_ns}' if end_ns is not None else ''
-                yield f'{modality} {sequence} is encoded {count} times{where}'
+        end_ns = self._made_for(encoding)
+        waits = Promise.WAITS_FOR_THE_END in self.promises
+        if waits and end_ns is not None and encoding.begin_ns < end_ns:
+            early = _ms(end_ns - encoding.begin_ns)
+            yield f'{name} is encoded {early} before the end of its window {end_ns}'
 
     def _of_servers(self) -> Iterator[str]:
-        servers: dict[tuple[str, int | None], list[tuple[int, int, str]]] = {}
+        # Alone, each window has its own servers, and may have its own copy.
+        apart = Promise.ONCE not in self.promises or self.schedule.alone
+        counts: Counter[tuple[UnitKey, int | None]] = Counter()
+        servers: dict[tuple[str, int | None], list[Encoding]] = {}
         for encoding in self.schedule.encodings:
-            own = self._made_for(encoding) if self.schedule.protocol == SAMPLE else None
-            servers.setdefault((encoding.modality, own), []).append(
-                (encoding.begin_ns, encoding.end_ns, _named(encoding))
-            )
+            counts[encoding.unit, encoding.window_end_ns if apart else None] += 1
+            own = self._made_for(encoding) if self.schedule.alone else None
+            servers.setdefault((encoding.modality, own), []).append(encoding)
+        for ((modality, sequence), _), count in counts.items():
+            if count > 1:
+                yield f'{modality} {sequence} is encoded {count} times'
         for (modality, _), work in servers.items():
-            for before, after in pairwise(sorted(work)):
-                if after[0] < before[1]:
+            for before, after in pairwise(sorted(work, key=lambda e: (e.begin_ns, e.end_ns))):
+                if after.begin_ns < before.end_ns:
                     yield (
-                        f'the {modality} encoder does two things at once: {after[2]} begins '
-                        f'{_ms(before[1] - after[0])} before {before[2]} is done'
+                        f'the {modality} encoder does two things at once: {_named(after)} begins '
+                        f'{_ms(before.end_ns - after.begin_ns)} before {_named(before)} is done'
                     )
 
     def _of_decision(self, decision: PlannedDecision) -> Iterator[str]:
@@ -133,62 +115,50 @@ class _Checker:
         if decision.published_ns < decision.decide_ns:
             early = _ms(decision.decide_ns - decision.published_ns)
             yield f'the window {end_ns} is published {early} before its work begins'
-        if Promise.NEVER_WAITS in self.promises:
-            if any(waited > 0.0 for waited in decision.waited.values()):
-                yield f'the window {end_ns} waited for units, by a policy that never waits'
-            if self.schedule.protocol == SAMPLE and decision.decide_ns != end_ns:
-                late = _ms(abs(decision.decide_ns - end_ns))
-                yield f'the window {end_ns} is decided {late} off its end, not at it'
         if Promise.WAITS_FOR_THE_END in self.promises and decision.decide_ns < end_ns:
             early = _ms(end_ns - decision.decide_ns)
             yield f'the window {end_ns} is decided {early} before its end, not after it'
 
     def _of_use(self, decision: PlannedDecision, use: Use) -> Iterator[str]:
-        name, end_ns = _named(use), decision.window_end_ns
-        unit = self.known.get(use.unit)
+        what, end_ns = f'the window {decision.window_end_ns} uses', decision.window_end_ns
+        name, unit = _named(use), self.known.get(use.unit)
         if unit is None:
-            yield f'the window {end_ns} uses {name}, which never arrived'
+            yield f'{what} {name}, which never arrived'
             return
         if unit.available_ns > end_ns:
             late = _ms(unit.available_ns - end_ns)
-            yield f'the window {end_ns} uses {name}, which was available {late} after its end'
+            yield f'{what} {name}, which was available {late} after its end'
         if self.window_ns is not None and unit.available_ns <= end_ns - self.window_ns:
-            yield f'the window {end_ns} uses {name}, which is older than the window'
-        usable = [
-            encoding
-            for encoding in self.encoded.get(use, ())
-            if encoding.window_end_ns in (None, end_ns)
+            yield f'{what} {name}, which is older than the window'
+        windows = (end_ns,) if Promise.ANEW in self.promises else (None, end_ns)
+        ready = [
+            encoding.end_ns
+            for encoding in self.runs.get(use, ())
+            if encoding.window_end_ns in windows
         ]
-        if Promise.ANEW in self.promises:
-            usable = [encoding for encoding in usable if encoding.window_end_ns == end_ns]
-        if not usable:
-            yield f'the window {end_ns} uses {name}, which was not encoded for it'
-        elif min(encoding.end_ns for encoding in usable) > decision.decide_ns:
-            early = _ms(min(encoding.end_ns for encoding in usable) - decision.decide_ns)
-            yield f'the window {end_ns} uses {name} {early} before its features are ready'
+        if not ready:
+            yield f'{what} {name}, which was not encoded for it'
+        elif min(ready) > decision.decide_ns:
+            early = _ms(min(ready) - decision.decide_ns)
+            yield f'{what} {name} {early} before its features are ready'
 
     def _of_order(self) -> Iterator[str]:
-        for before, after in pairwise(self.schedule.decisions):
-            names = f'the windows {before.window_end_ns} and {after.window_end_ns}'
-            if after.window_end_ns <= before.window_end_ns:
-                yield f'{names} are decided out of order'
-            elif self.schedule.protocol == STREAM and after.decide_ns < before.published_ns:
-                both = _ms(before.published_ns - after.decide_ns)
-                yield f'the work on the decisions of {names} overlaps by {both}'
-        if Promise.NEVER_WAITS in self.promises and self.schedule.protocol == STREAM:
-            free_ns = 0
-            for decision in self.schedule.decisions:
-                if decision.decide_ns > max(decision.window_end_ns, free_ns):
-                    late = _ms(decision.decide_ns - max(decision.window_end_ns, free_ns))
-                    yield (
-                        f'the window {decision.window_end_ns} is decided {late} later than it '
-                        'could be, by a policy that never waits'
-                    )
-                free_ns = decision.published_ns
+        free_ns, before_ns = 0, -1
+        for decision in self.schedule.decisions:
+            end_ns = decision.window_end_ns
+            if end_ns <= before_ns:
+                yield f'the window {end_ns} is decided out of order'
+            elif decision.decide_ns < free_ns:
+                both = _ms(free_ns - decision.decide_ns)
+                yield f'the work on the window {end_ns} begins {both} before the last one is done'
+            late_ns = decision.decide_ns - max(end_ns, free_ns)
+            if Promise.NEVER_WAITS in self.promises and late_ns > 0:
+                yield f'the window {end_ns} is decided {_ms(late_ns)} later than it could be'
+            before_ns = end_ns
+            free_ns = 0 if self.schedule.alone else decision.published_ns
         ends = {decision.window_end_ns for decision in self.schedule.decisions}
-        for end_ns in self.schedule.dropped:
-            if end_ns in ends:
-                yield f'the window {end_ns} was dropped and decided'
+        for end_ns in sorted(ends.intersection(self.schedule.dropped)):
+            yield f'the window {end_ns} was dropped and decided'
 
     def _made_for(self, encoding: Encoding) -> int | None:
         """Return the window an encoding was made for; None where no decision used it."""

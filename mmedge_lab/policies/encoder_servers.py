@@ -14,7 +14,7 @@ from mmedge_ros.pipeline.unit_intake import plausible_stamp
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
 
 # Windows, or units of a modality, that may wait: what waits longer is of no use at its turn.
-_CAPACITY = 2
+CAPACITY = 2
 
 
 def arrivals_of(flight: EncodedFlight) -> tuple[Arrival, ...]:
@@ -105,61 +105,38 @@ class WindowQueue:
             self._waiting.append(self._coming.popleft())
         while self._coming and self._coming[0] <= free_ns:
             self._waiting.append(self._coming.popleft())
-            if len(self._waiting) > _CAPACITY:
+            if len(self._waiting) > CAPACITY:
                 self.dropped.append(self._waiting.popleft())
         return self._waiting.popleft() if self._waiting else None
 
 
-def encode_all(
+def encode(
     units: Iterable[Arrival],
     configuration: Configuration,
     times: ServiceTimes,
-    begin_ns: int,
-    window_end_ns: int | None,
-) -> list[Encoding]:
-    """Encode units that are all there, each modality by its own server from ``begin_ns`` on."""
-    free_ns: dict[str, int] = {}
-    encodings = []
-    for unit in units:
-        level = configuration.of(unit.modality).level
-        begun_ns = free_ns.get(unit.modality, begin_ns)
-        end_ns = begun_ns + times.encode_ns(unit.modality, level, unit.sequence)
-        free_ns[unit.modality] = end_ns
-        encodings.append(
-            Encoding(unit.modality, unit.sequence, level, begun_ns, end_ns, window_end_ns)
-        )
-    return encodings
-
-
-def encode_on_arrival(
-    units: Iterable[Arrival],
-    configuration: Configuration,
-    times: ServiceTimes,
+    begin_ns: int = 0,
     window_end_ns: int | None = None,
+    capacity: int | None = None,
 ) -> list[Encoding]:
-    """Encode units as they come, each modality by its own server with a bounded queue.
+    """Encode units as they come, each modality by its own server from ``begin_ns`` on.
 
-    Where more units wait than fit, the oldest is never encoded.
+    :param units: by the time they are available
+    :param capacity: how many may wait; of more the oldest is never encoded. None: all may
     """
-    by_modality: dict[str, list[Arrival]] = {}
+    by_modality: dict[str, deque[Arrival]] = {}
     for unit in units:
-        by_modality.setdefault(unit.modality, []).append(unit)
+        by_modality.setdefault(unit.modality, deque()).append(unit)
     encodings = []
-    for modality, own in by_modality.items():
-        level = configuration.of(modality).level
-        queue: deque[Arrival] = deque()
-        coming, free_ns = deque(own), 0
-        while queue or coming:
-            if not queue:
-                queue.append(coming.popleft())
-            begun_ns = max(free_ns, queue[0].available_ns)
+    for modality, coming in by_modality.items():
+        level, free_ns = configuration.of(modality).level, begin_ns
+        waiting: deque[Arrival] = deque(maxlen=capacity)
+        while waiting or coming:
+            if not waiting:
+                waiting.append(coming.popleft())
+            begun_ns = max(free_ns, waiting[0].available_ns)
             while coming and coming[0].available_ns <= free_ns:
-                queue.append(coming.popleft())
-                if len(queue) > _CAPACITY:
-                    queue.popleft()
-            unit = queue.popleft()
+                waiting.append(coming.popleft())
+            unit = waiting.popleft()
             free_ns = begun_ns + times.encode_ns(modality, level, unit.sequence)
-            encodings.append(
-                Encoding(modality, unit.sequence, level, begun_ns, free_ns, window_end_ns)
-            )
+            encodings.append(Encoding(*unit.unit, level, begun_ns, free_ns, window_end_ns))
     return encodings

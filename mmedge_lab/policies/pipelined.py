@@ -1,39 +1,22 @@
-"""The pipeline itself as a policy: what it really did in an offline replay, as a schedule.
-
-Stream: the whole flight is replayed, with the steering of the settings and the pipeline's gate.
-Sample: each window is replayed alone, with its own units, by an idle machine. A lease is a
-promise from one window to the next, so that no modality rests there.
-"""
+"""The pipeline itself as a policy: what it really did in an offline replay, as a schedule."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mmedge_lab.judging.encoded_flight import EncodedFlight, replay_encoded
-from mmedge_lab.judging.steered_replay import Steering
 from mmedge_lab.policies.causality import Promise
-from mmedge_lab.policies.encoder_servers import WindowQueue, Windows
-from mmedge_lab.policies.schedule import (
-    SAMPLE,
-    STREAM,
-    Arrival,
-    Encoding,
-    PlannedDecision,
-    Schedule,
-    Use,
-    waited_for,
-)
-from mmedge_lab.policies.settings import PolicySettings, no_content
-from mmedge_lab.policies.steering import Course
-from mmedge_ros.data_types import Configuration, ModalityConfiguration, Unit, UnitFeatures
+from mmedge_lab.policies.schedule import Encoding, PlannedDecision, Schedule, Use
+from mmedge_lab.policies.settings import PolicySettings
+from mmedge_ros.aggregation.window_bank import Steps
+from mmedge_ros.fusion.feature_fusion import FusionNetworks
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.pipeline.window_assembler import ClosedWindow
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.skipping.skip_control import SkipParameters
 
 
 class Pipelined(NamedTuple):
@@ -45,137 +28,34 @@ class Pipelined(NamedTuple):
     def promises(self) -> frozenset[Promise]:
         return frozenset((Promise.ONCE,))
 
-    def schedule(
-        self,
-        arrivals: Sequence[Arrival],
-        periods: Mapping[str, int],
-        settings: PolicySettings,
-        protocol: str,
-    ) -> Schedule:
-        """Return what happens to the units of a recording; without a gate, which needs content.
-
-        :param arrivals: by the time they are available
-        """
-        if not arrivals:
-            return Schedule(self.name, protocol, (), ())
-        if protocol == SAMPLE:
-            return self._alone(arrivals, periods, settings)
-        flight = blank_flight(arrivals, periods)
-        return self.replay(flight, _times_only(settings), settings)[0]
-
     def replay(
         self, flight: EncodedFlight, pipeline: PerceptionPipeline, settings: PolicySettings
     ) -> tuple[Schedule, RunRecord]:
-        """Replay a flight as a stream; return the schedule and the run record.
+        """Replay a flight with the steering of the settings; return schedule and run record.
 
         :param pipeline: a new one, whose windows are those of the settings
         :raises ReplayError: as `replay_encoded`
         """
         steering = settings.make_steering() if settings.make_steering else settings.configuration
-        closed, record = _replayed(flight, pipeline, steering, settings)
+        closed: list[ClosedWindow] = []
+        pipeline.assembler.on_close = closed.append
+        record = replay_encoded(flight, pipeline, steering, settings.times.profile)
         decisions = _decisions(record, closed, settings)
-        ends = {decision.window_end_ns for decision in decisions}
-        dropped: tuple[int, ...] = ()
-        if decisions:
-            grid = range(min(ends), max(ends), settings.stride_ns)
-            dropped = tuple(end_ns for end_ns in grid if end_ns not in ends)
-        return Schedule(self.name, STREAM, decisions, _encodings(record), dropped), record
-
-    def _alone(
-        self, arrivals: Sequence[Arrival], periods: Mapping[str, int], settings: PolicySettings
-    ) -> Schedule:
-        windows = Windows(arrivals, settings.window_ns, settings.stride_ns)
-        course = Course(settings, arrivals[0].available_ns, arrivals)
-        queue = WindowQueue(windows.ends)
-        encodings: list[Encoding] = []
-        decisions: list[PlannedDecision] = []
-        while (end_ns := queue.next(0)) is not None:
-            configuration = course.at(end_ns - settings.window_ns)
-            units = {unit.unit: unit for unit in windows.units(end_ns, arrivals)}
-            flight = blank_flight(tuple(units.values()), periods)
-            made, decision = _window_alone(flight, configuration, settings, end_ns)
-            encodings += made
-            decisions.append(decision)
-            for encoding in made:
-                course.encoded(units[encoding.unit], encoding)
-            last = max(decision.uses, key=lambda use: use.sequence, default=None)
-            course.decided(decision, last.unit if last else None)
-        return Schedule(self.name, SAMPLE, tuple(decisions), tuple(encodings))
+        ends = [decision.window_end_ns for decision in decisions]
+        grid = range(ends[0], ends[-1], settings.stride_ns) if ends else ()
+        dropped = tuple(sorted(set(grid) - set(ends)))
+        return Schedule(self.name, decisions, _encodings(record), dropped), record
 
 
-def blank_flight(arrivals: Sequence[Arrival], periods: Mapping[str, int]) -> EncodedFlight:
-    """Return a flight of these units, with nothing in them."""
-    units = tuple(
-        Unit(
-            *arrival,
-            '',
-            None,
-            acquisition_trail(arrival.stamp_ns, arrival.stamp_ns, arrival.available_ns),
-        )
-        for arrival in arrivals
-    )
-    modalities = sorted({arrival.modality for arrival in arrivals})
-    flight = EncodedFlight(
-        *(RunRecord('', 'offline', 0.0, 0.0, 0.0), units, dict(periods), (), None),
-        dict.fromkeys(modalities, ()),
-    )
-    for arrival in arrivals:
-        part = ModalityConfiguration(arrival.modality)
-        flight.keep(arrival.modality, '', arrival.sequence, no_content(arrival, part))
-    return flight
-
-
-class _TimesOnly(PerceptionPipeline):
-    """Tracks nothing: of units without content only the times matter."""
-
-    def _track(self, units: Sequence[UnitFeatures]) -> None:
-        """Do nothing."""
-
-
-def _times_only(settings: PolicySettings) -> _TimesOnly:
-    skipping = SkipParameters(delta=0.0)
-    parameters = PipelineParameters(updates=False, windows=settings.windows, skipping=skipping)
-    return _TimesOnly(parameters)
-
-
-def _window_alone(
-    flight: EncodedFlight, configuration: Configuration, settings: PolicySettings, end_ns: int
-) -> tuple[tuple[Encoding, ...], PlannedDecision]:
-    """Replay one window by an idle machine."""
-    pipeline = _times_only(settings)
-    pipeline.assembler.drop_until(end_ns)
-    # Alone, a window has one configuration, whenever that was chosen.
-    configuration = replace(configuration, effective_from_ns=0)
-    closed, record = _replayed(flight, pipeline, configuration, settings)
-    for decision in _decisions(record, closed, replace(settings, configuration=configuration)):
-        if decision.window_end_ns == end_ns:
-            return _encodings(record, end_ns), decision
-    # Nothing was received: nothing to wait for, and nothing to look for either.
-    begin_ns = end_ns + pipeline.assembler.look_delay_ns
-    done_ns = begin_ns + settings.decision_ns(end_ns)
-    return (), PlannedDecision(end_ns, begin_ns, done_ns, (), configuration)
-
-
-def _replayed(
-    flight: EncodedFlight,
-    pipeline: PerceptionPipeline,
-    configuration: Configuration | Steering,
-    settings: PolicySettings,
-) -> tuple[list[ClosedWindow], RunRecord]:
-    closed: list[ClosedWindow] = []
-    pipeline.assembler.on_close = closed.append
-    record = replay_encoded(flight, pipeline, configuration, settings.times.profile)
-    return closed, record
-
-
-def _encodings(record: RunRecord, window_end_ns: int | None = None) -> tuple[Encoding, ...]:
+def _encodings(record: RunRecord) -> tuple[Encoding, ...]:
     """Return every run of an encoder, by its beginning; following is one."""
     encodings = []
     for unit in record.features:
         work = 'follow' if unit.followed else 'encode'
-        encode = next(stage for stage in reversed(unit.trail) if stage.stage == work)
-        span = (encode.begin_ns, encode.end_ns, window_end_ns)
-        encodings.append(Encoding(unit.modality, unit.sequence, unit.level, *span))
+        stage = next(stage for stage in reversed(unit.trail) if stage.stage == work)
+        encodings.append(
+            Encoding(unit.modality, unit.sequence, unit.level, stage.begin_ns, stage.end_ns)
+        )
     return tuple(sorted(encodings, key=lambda e: (e.begin_ns, e.end_ns)))
 
 
@@ -191,10 +71,6 @@ def _decisions(
         window = windows[decision.window_end_ns]
         newest = max((unit.configuration_id for unit in window.members), default=None)
         current = known.get(newest, current) if newest is not None else current
-        ready = (
-            (u.modality, u.trail[-1].end_ns + settings.times.transport_ns(u.modality, u.sequence))
-            for u in window.members
-        )
         decisions.append(
             PlannedDecision(
                 decision.window_end_ns,
@@ -202,9 +78,35 @@ def _decisions(
                 decision.published_ns,
                 tuple(Use(u.modality, u.sequence, u.level) for u in window.members),
                 current,
-                waited_for(window.end_ns, ready),
                 decision.skipped,
             )
         )
         free_ns = decision.published_ns
     return tuple(decisions)
+
+
+class _NewestSteps:
+    """Steps that forget the units before; windows are stepped in the order of stamps."""
+
+    def __init__(self, steps: Steps[Any]) -> None:
+        self._steps = steps
+
+    def begin(self, end_ns: int) -> Any:
+        return self._steps.begin(end_ns)
+
+    def unit(self, grid: NDArray[np.floating]) -> Any:
+        return self._steps.unit(grid)
+
+    def step(self, state: Any, unit: Any, stamp_ns: int) -> Any:
+        return self._steps.step(self._steps.begin(state.end_ns), unit, stamp_ns)
+
+
+class NewestAlone:
+    """Fusion networks that see of each window the newest unit of each sensor: no aggregation."""
+
+    def __init__(self, networks: FusionNetworks) -> None:
+        self._networks = networks
+        self.aggregators = {m: _NewestSteps(steps) for m, steps in networks.aggregators.items()}
+
+    def fuse(self, states: Mapping[str, Any]) -> NDArray[np.float32]:
+        return self._networks.fuse(states)

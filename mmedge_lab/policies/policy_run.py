@@ -1,12 +1,14 @@
-"""One policy over one flight: what it did, what came of it, and what it cost."""
+"""All policies by name, and a run of one over a flight: what it did, and what came of it."""
 
 from __future__ import annotations
 
+import difflib
 import functools
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from mmedge_lab.judging import EvaluationError
@@ -16,13 +18,12 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_lab.judging.steered_replay import OptimiserSteering, Steering
 from mmedge_lab.policies.causality import check
 from mmedge_lab.policies.encoder_servers import arrivals_of
-from mmedge_lab.policies.newest_unit import newest_alone
-from mmedge_lab.policies.pipelined import Pipelined
-from mmedge_lab.policies.registry import Choosing, PolicyKind, policy_named
-from mmedge_lab.policies.schedule import PROTOCOLS, STREAM, Arrival, Schedule
+from mmedge_lab.policies.pipelined import NewestAlone, Pipelined
+from mmedge_lab.policies.schedule import Arrival, Schedule
 from mmedge_lab.policies.scheduled_replay import StoredFeatures, replay_schedule
 from mmedge_lab.policies.settings import PolicySettings, ServiceTimes, slowed
 from mmedge_lab.policies.steering import ChooserSteering, Plugins
+from mmedge_lab.policies.window_policies import Blocking, NonBlocking
 from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor
 from mmedge_ros.configuration.bundle_configurations import bundle_predictor, bundle_space
 from mmedge_ros.configuration.caps_policy import BadCaps, CapsParameters, WorryingCaps
@@ -52,42 +53,111 @@ from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.power.power_policy import NEVER
 from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.report.energy import EnergyModel
 from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.untrusted_files import shown
 
 _LIMIT = 0.05
-DECISIONS = 'decisions'
+# Latency limits that windows may have as deadlines, s.
+_LIMITS = (0.005, 5.0)
 # Rivals know neither battery nor brown-outs of the radar: what is compared is the choice under a
 # latency limit.
 _UNCAPPED = CapsParameters(
     worrying=WorryingCaps(camera_rate=0.0, radar_rate=0.0, level=''),
     bad=BadCaps(camera_rate=0.0, radar_rate=0.0, level=''),
 )
-# Latency limits that windows may have as deadlines, s.
-LIMITS = (0.005, 5.0)
+
+
+class Choosing(Enum):
+    """Where a policy's rates and levels come from."""
+
+    HIGHEST = 'the highest rates and levels'
+    LOWEST = 'the lowest rates and levels'
+    DEFAULT = "the highest rates and the bundle's default level"
+    OPTIMISER = 'the optimiser'
+    PROFILE = 'the optimiser, which believes its profile for ever'
+    PLUGIN = 'a trained chooser'
+
+
+@dataclass(frozen=True)
+class PolicyKind:
+    """A policy: how it runs, and where its configurations come from.
+
+    ``needs`` names the field of `Plugins` it cannot do without, '' for none. ``skips``: the
+    bundle's gate is used, if it has one; ``aggregates``: its networks over the window get more
+    than the newest unit; ``reuses``: what chooses may encode fewer pictures and follow what was
+    detected in the others.
+    """
+
+    execution: Blocking | NonBlocking | Pipelined
+    choosing: Choosing = Choosing.HIGHEST
+    needs: str = ''
+    skips: bool = False
+    aggregates: bool = True
+    reuses: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.execution.name
+
+
+_OURS = PolicyKind(Pipelined('ours'), Choosing.OPTIMISER, skips=True, reuses=True)
+
+
+def _ours_without(part: str, **changed: object) -> PolicyKind:
+    execution = Pipelined(f'ours_without_{part}')
+    return replace(_OURS, **{'execution': execution, **changed})  # type: ignore[arg-type]
+
+
+_KINDS = (
+    PolicyKind(Blocking('blocking')),
+    PolicyKind(Blocking('blocking_cached', cached=True)),
+    PolicyKind(NonBlocking('non_blocking')),
+    PolicyKind(NonBlocking('imputation', imputes=True), needs='imputation'),
+    PolicyKind(
+        Blocking('modality_gating', cached=True, first=RADAR), Choosing.PLUGIN, 'modality_gating'
+    ),
+    PolicyKind(Blocking('model_selection', cached=True), Choosing.PLUGIN, needs='model_selection'),
+    PolicyKind(Pipelined('pipelined_max')),
+    PolicyKind(Pipelined('pipelined_min'), Choosing.LOWEST),
+    _OURS,
+    _ours_without('reuse', reuses=False),
+    _ours_without('optimiser', choosing=Choosing.DEFAULT, reuses=False),
+    _ours_without('calibration', choosing=Choosing.PROFILE),
+    _ours_without('skipping', skips=False),
+    PolicyKind(Blocking('ours_without_pipelining', cached=True), Choosing.OPTIMISER),
+    _ours_without('aggregation', aggregates=False),
+)
+POLICIES: Mapping[str, PolicyKind] = MappingProxyType({kind.name: kind for kind in _KINDS})
+
+
+def policy_named(name: str) -> PolicyKind:
+    """Return a policy by its name.
+
+    :raises EvaluationError: if there is none, naming the nearest
+    """
+    if name not in POLICIES:
+        near = difflib.get_close_matches(name, POLICIES, n=1, cutoff=0.0)[0]
+        raise EvaluationError(
+            f'there is no policy {shown(name)}; the nearest is {near!r}, there are '
+            f'{", ".join(POLICIES)}'
+        )
+    return POLICIES[name]
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyRun:
     """What a policy did in a flight.
 
-    ``encoder_seconds`` (s that an encoder was at work) are by modality; ``cpu_seconds`` those of
-    encoders and decisions, at the share of the processor they had. ``energy_joules`` is by the
-    stated model, ``part_joules`` what each encoder and `DECISIONS` took of it beside idling.
-    ``violations`` are broken promises in words: where there are any, no figure of
-    the run means anything.
-
-    In the sample protocol each window alone has encoders of its own, so that seconds and energy
-    are those of all windows together, overlapping as they are.
+    ``cpu_seconds`` are those of encoders and decisions, at the share of the processor they had.
+    ``violations`` are broken promises in words: where there are any, no figure of the run means
+    anything. Where each window is alone it has encoders of its own, so that seconds are those of
+    all windows together, overlapping as they are.
     """
 
     schedule: Schedule
     record: RunRecord
-    encoder_seconds: Mapping[str, float]
     cpu_seconds: float
-    energy_joules: float
     violations: tuple[str, ...] = ()
-    part_joules: Mapping[str, float] = field(default_factory=dict)
 
 
 def levels_needed(bundle: BundleUnderTest) -> dict[str, tuple[str, ...]]:
@@ -102,7 +172,8 @@ def run_policy(
     name: str,
     flight: EncodedFlight,
     bundle: BundleUnderTest,
-    protocol: str = STREAM,
+    *,
+    alone: bool = False,
     cpu_share: float = 1.0,
     latency_limit: float = _LIMIT,
     plugins: Plugins | None = None,
@@ -111,28 +182,28 @@ def run_policy(
     """Run a policy over an encoded flight.
 
     :param flight: encoded with `levels_needed`, and with greys for a policy that reuses
+    :param alone: each window by a machine that has nothing else to do, without a backlog; not
+        for pipelined policies
     :param cpu_share: 0..1, share of the processor; the optimiser begins with the bundle's profile
         in any case
     :param latency_limit: T_max, s: what the optimiser keeps to, and when pipelined windows close
     :param networks: fusion networks of the bundle if they are open; shared by a flight's runs
-    :raises EvaluationError: for an unknown policy or protocol, a plug-in that is not there, or
-        a limit or share that cannot be
+    :raises EvaluationError: for an unknown policy, a plug-in that is not there, or a limit or
+        share that cannot be
     :raises ReplayError: if the profile lacks a stage, or the flight a level
     :raises EncodingError: if the bundle cannot be used
     :raises SkippingError: if its gate cannot be used
     """
     kind = policy_named(name)
     plugins = plugins or Plugins()
-    _require(kind, protocol, latency_limit, plugins)
-    # A window alone has no picture before it that could be followed.
-    reuse = REUSE if kind.reuses and protocol == STREAM else (1,)
-    choices = _choices(bundle.folder, bundle.digest, reuse)
+    _require(kind, alone, latency_limit, plugins)
+    choices = _choices(bundle.folder, bundle.digest, REUSE if kind.reuses else (1,))
     device = slowed(bundle.profile, cpu_share)
     windows = WindowParameters(deadline=latency_limit)
     arrivals = arrivals_of(flight)
     stored = StoredFeatures(flight)
-    if kind.alone:
-        networks = newest_alone(networks or bundle.networks())
+    if not kind.aggregates and (whole := networks or bundle.networks()):
+        networks = NewestAlone(whole)
 
     def features(unit: Arrival, part: ModalityConfiguration) -> UnitFeatures | None:
         return stored.of(unit.unit, part)
@@ -140,41 +211,38 @@ def run_policy(
     settings = PolicySettings(
         ServiceTimes(device),
         _configuration(kind, choices),
+        features,
         windows,
         _steering(kind, choices, bundle.profile, plugins, windows),
-        features,
     )
 
     def pipeline(skips: bool) -> PerceptionPipeline:
-        parameters = PipelineParameters(
-            updates=False,
-            windows=windows,
-            skipping=SkipParameters() if skips else SkipParameters(delta=0.0),
-        )
+        skipping = SkipParameters() if skips else SkipParameters(delta=0.0)
+        parameters = PipelineParameters(updates=False, windows=windows, skipping=skipping)
         return open_pipeline(bundle.folder, parameters, networks)
 
-    if isinstance(kind.execution, Pipelined) and protocol == STREAM:
+    if isinstance(kind.execution, Pipelined):
         schedule, record = kind.execution.replay(flight, pipeline(kind.skips), settings)
     else:
-        schedule = kind.execution.schedule(arrivals, flight.periods_ns, settings, protocol)
+        schedule = kind.execution.schedule(arrivals, flight.periods_ns, settings, alone=alone)
         record = replay_schedule(flight, schedule, pipeline(False), plugins.imputation)
         record.profile = device.description
     record.deadline = latency_limit
     broken = check(schedule, arrivals, kind.execution.promises, settings.window_ns)
-    return _summed_up(schedule, record, cpu_share, broken)
+    busy_ns = sum(e.end_ns - e.begin_ns for e in schedule.encodings)
+    busy_ns += sum(d.published_ns - d.decide_ns for d in schedule.decisions)
+    return PolicyRun(schedule, record, cpu_share * busy_ns / NS_PER_S, tuple(broken))
 
 
-def _require(kind: PolicyKind, protocol: str, latency_limit: float, plugins: Plugins) -> None:
-    if protocol not in PROTOCOLS:
-        raise EvaluationError(
-            f'there is no protocol {protocol!r}; choose one of {", ".join(PROTOCOLS)}'
-        )
+def _require(kind: PolicyKind, alone: bool, latency_limit: float, plugins: Plugins) -> None:
+    if alone and isinstance(kind.execution, Pipelined):
+        raise EvaluationError(f'{kind.name} encodes before a window ends: none is alone')
     if kind.needs and getattr(plugins, kind.needs) is None:
         raise EvaluationError(
             f'{kind.name} needs a trained plug-in, and there is none; train it, or leave the '
             'policy out'
         )
-    low, high = LIMITS
+    low, high = _LIMITS
     if not low <= latency_limit <= high:
         raise EvaluationError(
             f'a latency limit of {latency_limit:g} s; it must be from {low:g} to {high:g} s'
@@ -257,26 +325,3 @@ def _unit_times(profile: DeviceProfile, space: ConfigurationSpace) -> UnitTimePr
             if known in profile.stages:
                 stages[f'{options.modality}.{level}.encode'] = profile.stages[known]
     return unit_times_from_profile(replace(profile, stages=stages), space)
-
-
-def _summed_up(
-    schedule: Schedule, record: RunRecord, cpu_share: float, broken: list[str]
-) -> PolicyRun:
-    busy: Counter[str] = Counter()
-    for encoding in schedule.encodings:
-        busy[encoding.modality] += encoding.end_ns - encoding.begin_ns
-    deciding_ns = sum(d.published_ns - d.decide_ns for d in schedule.decisions)
-    cpu_seconds = cpu_share * (sum(busy.values()) + deciding_ns) / NS_PER_S
-    parts = {**busy, DECISIONS: deciding_ns}
-    return PolicyRun(
-        schedule,
-        record,
-        {modality: busy_ns / NS_PER_S for modality, busy_ns in busy.items()},
-        cpu_seconds,
-        EnergyModel().joules(cpu_seconds, record.duration),
-        tuple(broken),
-        {
-            part: EnergyModel().joules(cpu_share * busy_ns / NS_PER_S, 0.0)
-            for part, busy_ns in parts.items()
-        },
-    )

@@ -5,15 +5,11 @@ A schedule holds no content of units, so that one check suits every policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from mmedge_ros.data_types import NS_PER_S, Configuration
 
-SAMPLE, STREAM = 'sample', 'stream'
-PROTOCOLS = (SAMPLE, STREAM)
 # Modality and sequence.
 UnitKey: TypeAlias = tuple[str, int]
 
@@ -66,9 +62,8 @@ class PlannedDecision:
     """The decision of one window.
 
     ``decide_ns`` is when the decision's own work (aggregation, fusion, tracking) began, all
-    ``uses`` being ready by then; ``published_ns`` when it ended. ``waited`` is, for each
-    modality, how long after the window's end its last used unit was ready, s (0: it was ready
-    before). ``skipped`` and ``imputed`` name modalities that were let rest or made up.
+    ``uses`` being ready by then; ``published_ns`` when it ended. ``skipped`` and ``imputed`` name
+    modalities that were let rest or made up.
     """
 
     window_end_ns: int
@@ -76,7 +71,6 @@ class PlannedDecision:
     published_ns: int
     uses: tuple[Use, ...]
     configuration: Configuration
-    waited: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     skipped: tuple[str, ...] = ()
     imputed: tuple[str, ...] = ()
 
@@ -91,24 +85,12 @@ class Schedule:
     """All that a policy did in one flight.
 
     ``decisions`` in the order of their window ends; ``dropped`` are the ends of windows that
-    got none. In the sample protocol each window has servers of its own, in the stream
-    protocol there is one server for each modality and one for decisions.
+    got none. There is one server for each modality and one for decisions; ``alone``, each window
+    has servers of its own, which are idle when it comes.
     """
 
     policy: str
-    protocol: str
     decisions: tuple[PlannedDecision, ...]
     encodings: tuple[Encoding, ...]
     dropped: tuple[int, ...] = ()
-
-
-def waited_for(end_ns: int, ready: Iterable[tuple[str, int]]) -> dict[str, float]:
-    """Return, by modality, how long after a window's end its last unit was ready, s.
-
-    :param ready: modality of each used unit, and when its features were ready, ns
-    """
-    waited: dict[str, float] = {}
-    for modality, ready_ns in ready:
-        late = max(ready_ns - end_ns, 0) / NS_PER_S
-        waited[modality] = max(waited.get(modality, 0.0), late)
-    return waited
+    alone: bool = False

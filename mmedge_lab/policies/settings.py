@@ -15,7 +15,6 @@ from mmedge_ros.data_types import (
     UnitFeatures,
     extend_trail,
 )
-from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.records.device_profile import DeviceProfile
 
@@ -93,20 +92,6 @@ class ServiceTimes:
         return round(self.profile.sample(stage, key, sequence) * NS_PER_S)
 
 
-def no_content(unit: Arrival, part: ModalityConfiguration) -> UnitFeatures:
-    """Return features without content: enough where only times matter."""
-    return UnitFeatures(
-        unit.modality,
-        unit.sequence,
-        unit.stamp_ns,
-        unit.available_ns,
-        '',
-        acquisition_trail(unit.stamp_ns, unit.stamp_ns, unit.available_ns),
-        part.rate,
-        part.level,
-    )
-
-
 @dataclass(frozen=True)
 class PolicySettings:
     """What a policy works with.
@@ -117,9 +102,9 @@ class PolicySettings:
 
     times: ServiceTimes
     configuration: Configuration
+    features: FeaturesOf
     windows: WindowParameters = field(default_factory=WindowParameters)
     make_steering: Callable[[], Steering] | None = None
-    features: FeaturesOf = no_content
 
     @property
     def window_ns(self) -> int:

@@ -133,15 +133,9 @@ class ChooserSteering:
 
 
 class Course:
-    """The configuration over time: fixed, or steered by what has happened by then.
+    """The configuration over time: fixed, or steered by what has happened by then."""
 
-    :param arrivals: all of them where units are encoded as they come, so that steering learns
-        how long before a window's end that is
-    """
-
-    def __init__(
-        self, settings: PolicySettings, first_ns: int, arrivals: Sequence[Arrival] = ()
-    ) -> None:
+    def __init__(self, settings: PolicySettings, first_ns: int) -> None:
         self._settings = settings
         self._steering = settings.make_steering() if settings.make_steering else None
         self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -152,9 +146,6 @@ class Course:
             if first is None:
                 raise EvaluationError('the steering has no configuration to begin with')
             self.current = first
-        self._knows_arrivals = bool(arrivals)
-        for unit in arrivals:
-            self._arrived(unit, unit.stamp_ns, unit.available_ns)
 
     def at(self, now_ns: int) -> Configuration:
         """Return what is used from now on; steering knows all that has happened by now."""
@@ -163,17 +154,14 @@ class Course:
         while self._events and self._events[0][0] <= now_ns:
             when_ns, _, report, details = heapq.heappop(self._events)
             report(*details, when_ns)
-        made = self._steering.update(now_ns)
-        if made is not None:
-            self.current = made
+        self.current = self._steering.update(now_ns) or self.current
         return self.current
 
     def encoded(self, unit: Arrival, encoding: Encoding) -> None:
         """Note when a unit's features will be ready: encoded, and sent to fusion."""
         if self._steering is None:
             return
-        if not self._knows_arrivals:
-            self._arrived(unit)
+        self._at(unit.available_ns, self._steering.unit_arrived, unit.modality)
         part = ModalityConfiguration(unit.modality, 0.0, encoding.level)
         features = self._settings.features(unit, part)
         if features is not None:
@@ -184,20 +172,12 @@ class Course:
         """Note when a decision will be published; its ``last`` unit's features travelled last."""
         if self._steering is not None:
             transport_ns = self._settings.times.transport_ns(*last) if last else 0
+            begin_ns = decision.decide_ns
             trail = (
-                StageTiming(
-                    'transport_features', decision.decide_ns - transport_ns, decision.decide_ns
-                ),
-                StageTiming('fusion', decision.decide_ns, decision.published_ns),
+                StageTiming('transport_features', begin_ns - transport_ns, begin_ns),
+                StageTiming('fusion', begin_ns, decision.published_ns),
             )
             self._at(decision.published_ns, self._steering.decided, decision.latency, trail)
-
-    def _arrived(self, unit: Arrival, stamp_ns: int = 0, available_ns: int = 0) -> None:
-        def report(now_ns: int) -> None:
-            if self._steering is not None:
-                self._steering.unit_arrived(unit.modality, now_ns, stamp_ns, available_ns)
-
-        self._at(unit.available_ns, report)
 
     def _at(self, when_ns: int, report: Callable[..., None], *details: Any) -> None:
         heapq.heappush(self._events, (when_ns, next(self._order), report, details))

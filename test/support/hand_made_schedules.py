@@ -16,6 +16,7 @@ from mmedge_ros.data_types import (
     ModalityConfiguration,
     UnitFeatures,
 )
+from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.records.device_profile import DeviceProfile
 
 PERIODS = {CAMERA: round(33.3 * MS), RADAR: 50 * MS}
@@ -60,7 +61,21 @@ def constant_profile(
 
 def settings(profile: DeviceProfile | None = None, **given: object) -> PolicySettings:
     times = ServiceTimes(profile or constant_profile())
-    return PolicySettings(times, LARGE, **given)  # type: ignore[arg-type]
+    return PolicySettings(times, LARGE, no_content, **given)  # type: ignore[arg-type]
+
+
+def no_content(unit: Arrival, part: ModalityConfiguration) -> UnitFeatures:
+    """Return features without content: enough where only times matter."""
+    return UnitFeatures(
+        unit.modality,
+        unit.sequence,
+        unit.stamp_ns,
+        unit.available_ns,
+        '',
+        acquisition_trail(unit.stamp_ns, unit.stamp_ns, unit.available_ns),
+        part.rate,
+        part.level,
+    )
 
 
 def end_of(number: int) -> int:

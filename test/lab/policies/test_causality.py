@@ -12,20 +12,16 @@ from hypothesis import given
 from hypothesis import settings as tries
 from hypothesis import strategies as st
 
-from mmedge_lab.policies.blocking import Blocking
 from mmedge_lab.policies.causality import Promise, check
-from mmedge_lab.policies.non_blocking import NonBlocking
-from mmedge_lab.policies.pipelined import Pipelined
-from mmedge_lab.policies.registry import POLICIES
+from mmedge_lab.policies.policy_run import POLICIES
 from mmedge_lab.policies.schedule import (
-    SAMPLE,
-    STREAM,
     Arrival,
     Encoding,
     PlannedDecision,
     Schedule,
     Use,
 )
+from mmedge_lab.policies.window_policies import Blocking, NonBlocking
 from mmedge_ros.data_types import CAMERA, RADAR
 
 WINDOW_NS = 500 * MS
@@ -63,7 +59,6 @@ def pipelined() -> Schedule:
     """Two windows, decided as they should be."""
     return Schedule(
         'any',
-        STREAM,
         (decision(1, 102, 105, 0, 1), decision(2, 202, 205, 0, 1, 2)),
         (encoding(0, 40, 60), encoding(1, 80, 100), encoding(2, 140, 160)),
     )
@@ -72,7 +67,6 @@ def pipelined() -> Schedule:
 def blocking() -> Schedule:
     return Schedule(
         'blocking',
-        STREAM,
         (decision(1, 140, 143, 0, 1), decision(2, 260, 263, 0, 1, 2)),
         (
             encoding(0, 100, 120, window=1),
@@ -99,130 +93,112 @@ def test_what_is_as_it_should_be_is_not_complained_of() -> None:
     assert check(blocking(), ARRIVALS, BLOCKING, WINDOW_NS) == []
 
 
-def test_a_unit_used_before_its_features_are_ready_is_named() -> None:
-    broken = with_decision(pipelined(), 0, decide_ns=at(99.5))
-    assert check(broken, ARRIVALS) == [
-        f'the window {end_of(1)} uses camera 1 0.5 ms before its features are ready'
-    ]
+def without_what_was_made_for_the_second_window() -> Schedule:
+    kept = [e for e in blocking().encodings if e.window_end_ns == end_of(1) or e.sequence == 2]
+    return replace(blocking(), encodings=tuple(kept))
 
 
-def test_a_unit_encoded_before_it_is_available_is_named() -> None:
-    broken = with_encoding(pipelined(), 2, begin_ns=at(138))
-    assert check(broken, ARRIVALS) == ['camera 2 is encoded 2 ms before it is available']
+def encoded_twice() -> Schedule:
+    once = with_encoding(blocking(), 0, window_end_ns=None)
+    return with_encoding(once, 2, window_end_ns=None)
 
 
-def test_a_unit_that_came_after_the_windows_end_is_named() -> None:
-    late = decision(1, 170, 173, 0, 1, 2)
-    broken = replace(pipelined(), decisions=(late,))
-    assert check(broken, ARRIVALS) == [
-        f'the window {end_of(1)} uses camera 2, which was available 40 ms after its end'
-    ]
+def with_a_unit_that_never_was() -> Schedule:
+    return replace(pipelined(), encodings=(*pipelined().encodings, encoding(7, 170, 180)))
 
 
-def test_a_unit_older_than_the_window_is_named() -> None:
-    old = replace(pipelined(), decisions=(decision(6, 602, 605, 0),))
-    assert check(old, ARRIVALS, (), WINDOW_NS) == [
-        f'the window {end_of(6)} uses camera 0, which is older than the window'
-    ]
+NEVER = Schedule('any', (decision(1, 100, 103, 0),), (encoding(0, 40, 60),))
+BROKEN = {
+    'camera 1 0.5 ms before its features are ready': (
+        with_decision(pipelined(), 0, decide_ns=at(99.5)),
+        PIPELINED,
+    ),
+    'camera 2 is encoded 2 ms before it is available': (
+        with_encoding(pipelined(), 2, begin_ns=at(138)),
+        PIPELINED,
+    ),
+    'camera 2 ends before it begins': (
+        with_encoding(pipelined(), 2, end_ns=at(139)),
+        PIPELINED,
+    ),
+    'camera 2, which was available 40 ms after its end': (
+        replace(pipelined(), decisions=(decision(1, 170, 173, 0, 1, 2),)),
+        PIPELINED,
+    ),
+    'camera 0, which is older than the window': (
+        replace(pipelined(), decisions=(decision(6, 602, 605, 0),)),
+        PIPELINED,
+    ),
+    'camera encoder does two things at once': (
+        with_encoding(pipelined(), 0, end_ns=at(85)),
+        PIPELINED,
+    ),
+    'begins 8 ms before the last one is done': (
+        with_decision(pipelined(), 0, published_ns=at(210)),
+        PIPELINED,
+    ),
+    'decided out of order': (
+        replace(pipelined(), decisions=pipelined().decisions[::-1]),
+        PIPELINED,
+    ),
+    'is published 1 ms before its work begins': (
+        with_decision(pipelined(), 0, published_ns=at(101)),
+        PIPELINED,
+    ),
+    'camera 0 is encoded 10 ms before the end of its window': (
+        with_encoding(blocking(), 0, begin_ns=at(90), end_ns=at(110)),
+        BLOCKING,
+    ),
+    'camera 1 is encoded 20 ms before the end of its window': (pipelined(), CACHED),
+    'decided 1 ms before its end': (with_decision(NEVER, 0, decide_ns=at(99)), CACHED),
+    'camera 0, which was not encoded for it': (
+        without_what_was_made_for_the_second_window(),
+        BLOCKING,
+    ),
+    'camera 0 is encoded 2 times': (encoded_twice(), CACHED),
+    'is decided 2 ms later than it could be': (
+        with_decision(NEVER, 0, decide_ns=at(102)),
+        NEVER_WAITING,
+    ),
+    'was dropped and decided': (
+        replace(pipelined(), dropped=(end_of(2), end_of(3))),
+        PIPELINED,
+    ),
+    'camera 7 is encoded and never arrived': (with_a_unit_that_never_was(), PIPELINED),
+    'camera 7, which never arrived': (
+        with_decision(pipelined(), 1, uses=(Use(CAMERA, 7, 'large'),)),
+        PIPELINED,
+    ),
+    'camera 2, which was not encoded for it': (
+        with_decision(pipelined(), 1, uses=(Use(CAMERA, 2, 'small'),)),
+        PIPELINED,
+    ),
+}
 
 
-def test_two_encodings_at_once_on_one_server_are_named() -> None:
-    broken = with_encoding(pipelined(), 0, end_ns=at(85))
-    assert any('camera encoder does two things at once' in v for v in check(broken, ARRIVALS))
-    # Another modality has another encoder, and another window alone another machine.
-    beside = replace(
-        pipelined(), encodings=(*pipelined().encodings, encoding(0, 60, 95, modality=RADAR))
-    )
-    assert check(beside, ARRIVALS) == []
+@pytest.mark.parametrize('words', BROKEN)
+def test_what_cannot_be_is_named(words: str) -> None:
+    schedule, promises = BROKEN[words]
+    assert words in ' | '.join(check(schedule, ARRIVALS, promises, WINDOW_NS))
+
+
+def test_only_what_a_policy_promised_is_held_against_it() -> None:
+    assert check(with_encoding(blocking(), 0, begin_ns=at(90), end_ns=at(95)), ARRIVALS) == []
+    assert check(NEVER, ARRIVALS, NEVER_WAITING) == []
+
+
+def test_each_modality_and_each_window_alone_has_a_server_of_its_own() -> None:
+    more = (*pipelined().encodings, encoding(0, 60, 95, modality=RADAR))
+    assert check(replace(pipelined(), encodings=more), ARRIVALS) == []
     alone = Schedule(
         'any',
-        SAMPLE,
         (decision(1, 102, 105, 1), decision(2, 202, 205, 1)),
         (encoding(1, 80, 100, window=1), encoding(1, 80, 100, window=2)),
+        alone=True,
     )
     assert check(alone, ARRIVALS) == []
     twice = replace(alone, encodings=(*alone.encodings, encoding(0, 70, 90, window=2)))
     assert any('two things at once' in v for v in check(twice, ARRIVALS))
-
-
-def test_overlapping_work_on_decisions_is_named() -> None:
-    broken = with_decision(pipelined(), 0, published_ns=at(210))
-    assert check(broken, ARRIVALS) == [
-        f'the work on the decisions of the windows {end_of(1)} and {end_of(2)} overlaps by 8 ms'
-    ]
-
-
-def test_decisions_out_of_order_are_named() -> None:
-    broken = replace(pipelined(), decisions=pipelined().decisions[::-1])
-    assert any('decided out of order' in v for v in check(broken, ARRIVALS))
-
-
-def test_a_publication_before_its_decision_is_named() -> None:
-    broken = with_decision(pipelined(), 0, published_ns=at(101))
-    assert check(broken, ARRIVALS) == [
-        f'the window {end_of(1)} is published 1 ms before its work begins'
-    ]
-
-
-def test_a_blocking_policy_that_peeks_is_named() -> None:
-    broken = with_encoding(blocking(), 0, begin_ns=at(90), end_ns=at(110))
-    result = check(broken, ARRIVALS, BLOCKING)
-    assert result == [
-        f'camera 0 is encoded 10 ms before the end of its window {end_of(1)}, by a policy that '
-        'waits for it'
-    ]
-    assert check(broken, ARRIVALS) == []  # nobody else has promised that
-
-
-def test_a_cached_policy_that_peeks_is_named() -> None:
-    assert any('before the end of its window' in v for v in check(pipelined(), ARRIVALS, CACHED))
-
-
-def test_a_blocking_policy_that_uses_what_it_encoded_for_another_window_is_named() -> None:
-    kept = [e for e in blocking().encodings if e.window_end_ns == end_of(1) or e.sequence == 2]
-    broken = replace(blocking(), encodings=tuple(kept))
-    assert check(broken, ARRIVALS, BLOCKING) == [
-        f'the window {end_of(2)} uses camera {n}, which was not encoded for it' for n in (0, 1)
-    ]
-
-
-def test_a_cached_policy_that_encodes_twice_is_named() -> None:
-    cached = with_encoding(with_encoding(blocking(), 0, window_end_ns=None), 2, window_end_ns=None)
-    assert any('camera 0 is encoded 2 times' in v for v in check(cached, ARRIVALS, CACHED))
-
-
-def test_a_policy_that_waits_though_it_never_does_is_named() -> None:
-    never = Schedule('any', STREAM, (decision(1, 100, 103, 0),), (encoding(0, 40, 60),))
-    assert check(never, ARRIVALS, NEVER_WAITING) == []
-    late = with_decision(never, 0, decide_ns=at(102))
-    assert check(late, ARRIVALS, NEVER_WAITING) == [
-        f'the window {end_of(1)} is decided 2 ms later than it could be, by a policy that never '
-        'waits'
-    ]
-    alone = replace(late, protocol=SAMPLE)
-    assert any('decided 2 ms off its end' in v for v in check(alone, ARRIVALS, NEVER_WAITING))
-    waited = with_decision(never, 0, waited={CAMERA: 0.01})
-    assert any('waited for units' in v for v in check(waited, ARRIVALS, NEVER_WAITING))
-
-
-def test_a_dropped_window_with_a_decision_is_named() -> None:
-    broken = replace(pipelined(), dropped=(end_of(2), end_of(3)))
-    assert check(broken, ARRIVALS) == [f'the window {end_of(2)} was dropped and decided']
-
-
-def test_units_that_never_were_are_named() -> None:
-    more = replace(pipelined(), encodings=(*pipelined().encodings, encoding(7, 170, 180)))
-    assert check(more, ARRIVALS) == ['camera 7 is encoded and never arrived']
-    used = with_decision(pipelined(), 1, uses=(Use(CAMERA, 7, 'large'),))
-    assert check(used, ARRIVALS) == [f'the window {end_of(2)} uses camera 7, which never arrived']
-    other = with_decision(pipelined(), 1, uses=(Use(CAMERA, 2, 'small'),))
-    assert check(other, ARRIVALS) == [
-        f'the window {end_of(2)} uses camera 2, which was not encoded for it'
-    ]
-
-
-def test_an_unknown_protocol_is_named() -> None:
-    assert check(replace(pipelined(), protocol='other'), ())[0] == "there is no protocol 'other'"
 
 
 EXECUTIONS = [
@@ -230,7 +206,6 @@ EXECUTIONS = [
     (Blocking('blocking_cached', cached=True), CACHED),
     (Blocking('modality_gating', cached=True, first=RADAR), CACHED),
     (NonBlocking('non_blocking'), NEVER_WAITING),
-    (Pipelined('pipelined'), PIPELINED),
 ]
 
 
@@ -248,19 +223,19 @@ def units(draw: st.DrawFn) -> tuple[Arrival, ...]:
 
 
 @pytest.mark.parametrize(('policy', 'promises'), EXECUTIONS, ids=lambda given: str(given)[:20])
-@pytest.mark.parametrize('protocol', [SAMPLE, STREAM])
+@pytest.mark.parametrize('alone', [True, False])
 def test_no_policy_breaks_a_promise_whatever_arrives(
-    policy: Any, promises: frozenset[Promise], protocol: str
+    policy: Any, promises: frozenset[Promise], alone: bool
 ) -> None:
     @tries(max_examples=15, deadline=None)
     @given(units(), st.floats(0.0, 400.0), st.floats(0.0, 90.0), st.floats(0.0, 150.0))
     def holds(arrivals: tuple[Arrival, ...], camera: float, radar: float, deciding: float) -> None:
         profile = constant_profile(camera, radar, 1.0, deciding)
-        schedule = policy.schedule(arrivals, PERIODS, settings(profile), protocol)
+        schedule = policy.schedule(arrivals, PERIODS, settings(profile), alone=alone)
         assert check(schedule, arrivals, promises, WINDOW_NS) == []
         ends = [d.window_end_ns for d in schedule.decisions]
         assert not set(ends) & set(schedule.dropped)
-        if arrivals and protocol == SAMPLE:
+        if arrivals and alone:
             first, last = arrivals[0].available_ns, arrivals[-1].available_ns
             assert ends == list(range(-(-first // (100 * MS)) * 100 * MS, ends[-1] + 1, 100 * MS))
             assert last <= ends[-1] < last + 100 * MS

@@ -18,7 +18,7 @@ from tiny_bundle import write_tiny_bundle
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_lab.policies.policy_run import PolicyRun, run_policy
-from mmedge_lab.policies.schedule import SAMPLE, STREAM, Encoding
+from mmedge_lab.policies.schedule import Encoding
 from mmedge_lab.policies.steering import Facts, Plugins
 from mmedge_lab.policies.trained_rivals import choices_of
 from mmedge_ros.data_types import CAMERA, Configuration, UnitFeatures
@@ -76,12 +76,12 @@ def done_by(run: PolicyRun, instant_ns: int) -> tuple[list[Encoding], str]:
     return [e for e in run.schedule.encodings if e.begin_ns <= instant_ns], lines
 
 
-def peeks(name: str, bundle: BundleUnderTest, plugins_of: object, protocol: str) -> bool:
+def peeks(name: str, bundle: BundleUnderTest, plugins_of: object, alone: bool = False) -> bool:
     """Whether anything is decided by what is not ready; ``plugins_of`` a flight."""
     assert callable(plugins_of)
 
     def run(of: EncodedFlight) -> PolicyRun:
-        made = run_policy(name, of, bundle, protocol=protocol, plugins=plugins_of(of))
+        made = run_policy(name, of, bundle, alone=alone, plugins=plugins_of(of))
         assert made.violations == ()
         return made
 
@@ -95,12 +95,10 @@ def peeks(name: str, bundle: BundleUnderTest, plugins_of: object, protocol: str)
     return False
 
 
-@pytest.mark.parametrize('protocol', [SAMPLE, STREAM])
+@pytest.mark.parametrize('alone', [True, False])
 @pytest.mark.parametrize('name', RIVALS)
-def test_no_rival_knows_what_is_not_ready(
-    name: str, protocol: str, bundle: BundleUnderTest
-) -> None:
-    assert not peeks(name, bundle, lambda _: plugins_for(bundle.folder, -3.0), protocol)
+def test_no_rival_knows_what_is_not_ready(name: str, alone: bool, bundle: BundleUnderTest) -> None:
+    assert not peeks(name, bundle, lambda _: plugins_for(bundle.folder, -3.0), alone)
 
 
 def test_a_gate_that_rests_does_not_either(bundle: BundleUnderTest) -> None:
@@ -114,7 +112,7 @@ def test_a_gate_that_rests_does_not_either(bundle: BundleUnderTest) -> None:
     )
     assert rested < 0.4 * taken
     assert resting.violations == taking.violations == ()
-    assert not peeks('modality_gating', bundle, lambda _: plugins_for(bundle.folder), STREAM)
+    assert not peeks('modality_gating', bundle, lambda _: plugins_for(bundle.folder))
 
 
 class PeekingImputer:
@@ -161,6 +159,6 @@ def test_rivals_that_peek_are_found_out(bundle: BundleUnderTest) -> None:
         both = (choices.by_level[-1], choices.resting)
         return Plugins(modality_gating=PeekingChooser(of, both))
 
-    assert peeks('imputation', bundle, imputing, STREAM)
-    assert peeks('model_selection', bundle, selecting, STREAM)
-    assert peeks('modality_gating', bundle, gating, STREAM)
+    assert peeks('imputation', bundle, imputing)
+    assert peeks('model_selection', bundle, selecting)
+    assert peeks('modality_gating', bundle, gating)

@@ -13,12 +13,11 @@ from hand_made_schedules import FakeImputer, constant_profile, end_of, settings
 from hand_made_units import at, person
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.policies.blocking import Blocking
 from mmedge_lab.policies.encoder_servers import arrivals_of
-from mmedge_lab.policies.non_blocking import NonBlocking
 from mmedge_lab.policies.pipelined import Pipelined
-from mmedge_lab.policies.schedule import SAMPLE, STREAM, Schedule, Use
+from mmedge_lab.policies.schedule import Schedule, Use
 from mmedge_lab.policies.scheduled_replay import replay_schedule
+from mmedge_lab.policies.window_policies import Blocking, NonBlocking
 from mmedge_ros.data_types import CAMERA, RADAR, UnitFeatures
 from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.fusion.map_decoding import DecodingParameters
@@ -31,10 +30,10 @@ def flight(seconds: float = 2.0):  # type: ignore[no-untyped-def]
     return encoded_flight(lambda when: 2 + (when > 1290.0), seconds)
 
 
-def blocking(camera: float, protocol: str = STREAM) -> Schedule:
+def blocking(camera: float) -> Schedule:
     profile = constant_profile(camera=camera)
     return Blocking('blocking_cached', cached=True).schedule(
-        arrivals_of(flight()), PERIODS, settings(profile), protocol
+        arrivals_of(flight()), PERIODS, settings(profile)
     )
 
 
@@ -121,9 +120,7 @@ def test_feature_fusion_serves_as_well() -> None:
 def test_made_up_features_serve_one_decision_and_no_tracker() -> None:
     slow = settings(constant_profile(camera=32.0))
     of = encoded_flight(lambda _: 1)
-    schedule = NonBlocking('imputation', imputes=True).schedule(
-        arrivals_of(of), PERIODS, slow, STREAM
-    )
+    schedule = NonBlocking('imputation', imputes=True).schedule(arrivals_of(of), PERIODS, slow)
     assert any(d.imputed for d in schedule.decisions)
     plain = replay_schedule(
         of,
@@ -155,14 +152,14 @@ def test_made_up_features_serve_one_decision_and_no_tracker() -> None:
 def test_an_imputing_schedule_without_an_imputer_is_refused() -> None:
     slow = settings(constant_profile(camera=32.0))
     schedule = NonBlocking('imputation', imputes=True).schedule(
-        arrivals_of(flight()), PERIODS, slow, STREAM
+        arrivals_of(flight()), PERIODS, slow
     )
     with pytest.raises(EvaluationError, match='no imputer'):
         replay_schedule(flight(), schedule, PerceptionPipeline())
 
 
 def test_schedules_that_cannot_be_are_refused() -> None:
-    schedule = blocking(1.0, SAMPLE)
+    schedule = blocking(1.0)
     backwards = replace(schedule, decisions=schedule.decisions[::-1])
     with pytest.raises(EvaluationError, match='must ascend on a grid'):
         replay_schedule(flight(), backwards, PerceptionPipeline())

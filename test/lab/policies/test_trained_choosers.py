@@ -20,34 +20,34 @@ from hand_made_units import MS, features, person, unit
 
 from mmedge_lab.policies.causality import check
 from mmedge_lab.policies.policy_features import POLICY_FIELDS
-from mmedge_lab.policies.registry import POLICIES
-from mmedge_lab.policies.schedule import SAMPLE, STREAM, PlannedDecision, Schedule
+from mmedge_lab.policies.schedule import PlannedDecision, Schedule
 from mmedge_lab.policies.steering import Chooser, ChooserSteering, Facts
 from mmedge_lab.policies.trained_choosers import TrainedSelector, cheapest_within
 from mmedge_lab.policies.trained_rivals import trained_gate
+from mmedge_lab.policies.window_policies import Blocking
 from mmedge_ros.data_types import CAMERA, RADAR
 
-KIND = POLICIES['modality_gating']
+GATED = Blocking('modality_gating', cached=True, first=RADAR)
 TAKE, REST = (30.0, 'large'), (2.0, 'large')
 
 
-def scheduled(gate: Chooser, protocol: str = STREAM, seconds: float = 3.0) -> Schedule:
+def scheduled(gate: Chooser, alone: bool = False, seconds: float = 3.0) -> Schedule:
     steered = settings(constant_profile(), make_steering=lambda: ChooserSteering(gate, 500 * MS))
-    return KIND.execution.schedule(arrivals(seconds), PERIODS, steered, protocol)
+    return GATED.schedule(arrivals(seconds), PERIODS, steered, alone=alone)
 
 
 def broken(schedule: Schedule, seconds: float = 3.0) -> list[str]:
-    return check(schedule, arrivals(seconds), KIND.execution.promises, 500 * MS)
+    return check(schedule, arrivals(seconds), GATED.promises, 500 * MS)
 
 
 def of_window(schedule: Schedule, number: int) -> PlannedDecision:
     return next(d for d in schedule.decisions if d.window_end_ns == end_of(number))
 
 
-@pytest.mark.parametrize('protocol', [SAMPLE, STREAM])
-def test_the_gate_knows_the_new_scans_and_none_of_the_new_pictures(protocol: str) -> None:
+@pytest.mark.parametrize('alone', [True, False])
+def test_the_gate_knows_the_new_scans_and_none_of_the_new_pictures(alone: bool) -> None:
     gate = FakeChooser(lambda _: TAKE)
-    schedule = scheduled(gate, protocol)
+    schedule = scheduled(gate, alone)
     assert broken(schedule) == []
     # The first question comes before the flight, then there is one for each window.
     for facts, decision in zip(gate.asked[1:], schedule.decisions, strict=True):
@@ -89,18 +89,18 @@ def test_a_camera_that_rests_leaves_a_trickle_and_no_later_window_makes_up_for_i
 
 
 def test_gates_that_break_their_promise_are_named() -> None:
-    schedule = scheduled(FakeChooser(lambda _: REST), SAMPLE)
+    schedule = scheduled(FakeChooser(lambda _: REST), alone=True)
     resting = of_window(schedule, 12)
     assert resting.skipped
     hasty = replace(resting, decide_ns=resting.window_end_ns)
     assert 'before its features are ready' in ' '.join(
         broken(replace(schedule, decisions=(hasty,)))
     )
-    seeing = scheduled(FakeChooser(lambda _: TAKE), SAMPLE)
+    seeing = scheduled(FakeChooser(lambda _: TAKE), alone=True)
     picture = next(e for e in seeing.encodings if e.modality == CAMERA and e.sequence == 30)
     early = picture._replace(begin_ns=picture.begin_ns - 40 * MS, end_ns=picture.end_ns - 40 * MS)
     peeking = tuple(early if e == picture else e for e in seeing.encodings)
-    assert 'by a policy that waits for it' in ' '.join(broken(replace(seeing, encodings=peeking)))
+    assert 'before the end of its window' in ' '.join(broken(replace(seeing, encodings=peeking)))
 
 
 def facts(*pictures: float, people: int = 1) -> Facts:
