@@ -106,6 +106,10 @@ BENCHES: Mapping[str, BenchEntry] = {
     'radar-stream': BenchEntry(
         f'{_MMEDGE}.tlv_mutation', "The radar's parser fed with damaged streams."
     ),
+    'rivals': BenchEntry(
+        'mmedge_lab.rivals.mmedge.rivals_bench',
+        'The whole beside its rivals and without each of its parts: accuracy, latency, work.',
+    ),
     'trackers': BenchEntry(
         f'{_TRACKERS}.tracker_bench',
         "This tracker beside others on one level's detections.",

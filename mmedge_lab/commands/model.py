@@ -72,9 +72,7 @@ def accuracy(
     bundle: BundleArgument,
     report: Annotated[
         Path,
-        argument(
-            'REPORT', 'report.json of `mmedge lab evaluate-bundle`', exists=True, dir_okay=False
-        ),
+        argument('TABLE', 'of `mmedge lab evaluate-bundle`: its folder or JSON file', exists=True),
     ],
 ) -> None:
     """Enter what every configuration is worth into a bundle, for the optimiser to choose by."""
@@ -87,32 +85,6 @@ def accuracy(
 
         folder = load_bundle(default_detector(bundle)).folder
         enter_accuracy(folder, read_report(report))
-    typer.echo(folder / MANIFEST)
-
-
-@model_app.command('results')
-def results(
-    bundle: BundleArgument,
-    reports: Annotated[
-        list[Path],
-        argument(
-            'REPORT...',
-            'report.json, or its folder, of `mmedge lab train gate`, `ablations` or `predictor`',
-            exists=True,
-        ),
-    ],
-) -> None:
-    """Enter measured results into a bundle, for `mmedge lab evaluate` to judge its promises by."""
-    with plain_errors():
-        from mmedge_lab.rivals.comparison.result_files import enter_results, read_results
-        from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.encoding.bundle.manifest import MANIFEST
-        from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-
-        folder = load_bundle(default_detector(bundle)).folder
-        results_by_name = read_results(reports)
-        enter_results(folder, results_by_name)
-    say(f'entered: {", ".join(results_by_name)}')
     typer.echo(folder / MANIFEST)
 
 

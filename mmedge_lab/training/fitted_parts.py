@@ -23,7 +23,7 @@ from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, read_bou
 # The entry of a part that holds the digest of the encoders.
 ENCODERS = 'encoders'
 FUSION, NOISE, ACCURACY, PREDICTOR = 'fusion', 'noise', 'accuracy', 'predictor'
-GATE, RIVALS, RESULTS = 'gate', 'rivals', 'measured'
+GATE, RIVALS = 'gate', 'rivals'
 _LARGEST = 1 << 20
 
 
@@ -80,6 +80,4 @@ def _digests(bundle: Path) -> dict[str, Any]:
             digests[RIVALS] = index.get(ENCODERS) if isinstance(index, dict) else None
     except (PlainYamlError, EvaluationError, ValueError, RecursionError) as err:
         raise TrainingError(f'a part of {bundle} cannot be read: {err}') from err
-    if manifest.has(RESULTS):
-        digests |= {f'{name} results': None for name in manifest.section(RESULTS)}
     return digests

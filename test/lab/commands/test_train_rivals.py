@@ -1,4 +1,4 @@
-"""`mmedge lab train rivals`, and `mmedge lab evaluate` with what it made."""
+"""`mmedge lab train rivals`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from pathlib import Path
 
 import pytest
 from bag_fixtures import recording, write_bag
-from hand_made_rivals import going_on, plugins_for
+from hand_made_rivals import going_on
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner, Result
 
-from mmedge_lab.policies.trained_rivals import bundle_rivals, read_rivals, write_rivals
-from mmedge_lab.rivals.comparison import figures
-from mmedge_lab.rivals.mmedge import contention_bench
+from mmedge_lab.policies.trained_rivals import read_rivals
 from mmedge_lab.training import imputation_training
 from mmedge_ros.commands.main import app
-
-RIVALS = 'imputation,modality_gating,model_selection'
 
 
 @pytest.fixture
@@ -90,37 +86,3 @@ def test_the_trained_rival_is_a_folder_that_is_judged_by_its_validation_set(
     assert read_rivals(place / 'out', place / 'tiny').plugins.imputation is not None
     assert not list(place.glob('.out*'))
     assert 'exists already' in refusal(train(place))
-
-
-def test_an_evaluation_takes_the_rivals_it_is_given_or_those_of_the_bundle(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(figures, 'draw_comparison', lambda report: [])
-    monkeypatch.setattr(contention_bench, 'tables_folder', lambda: None)
-    bundle, out = place / 'tiny', place / 'report'
-    add_flights(place / 'validation', 1, 0.8)
-    write_rivals(place / 'rivals', bundle, plugins_for(bundle))
-    given = (
-        *('evaluate', place / 'validation', '--bundle', bundle, '--limits', '50ms'),
-        *('--shares', '100', '--jobs', '1', '--no-timing', '--out', out),
-        *('--protocols', 'stream'),
-    )
-    asked = ('--policies', RIVALS)
-    without = run(*given, *asked)
-    assert 'it needs a trained plug-in' in refusal(without)
-    done = run(*given, *asked, '--rivals', place / 'rivals')
-    assert done.exit_code == 0, done.output
-    report = json.loads((out / 'report.json').read_text())
-    assert sorted(row['policy'] for row in report['cases']) == sorted(RIVALS.split(','))
-    assert f'--rivals {place / "rivals"}' in report['command']
-    # In the bundle they are found, and the same are not run again.
-    write_rivals(bundle / 'rivals', bundle, plugins_for(bundle))
-    assert bundle_rivals(bundle).digest == read_rivals(place / 'rivals', bundle).digest
-    again = run(*given, *asked)
-    assert '0 of 3 cases are to be run' in again.stderr
-    # Others are.
-    write_rivals(bundle / 'rivals', bundle, plugins_for(bundle, rests=-3.0))
-    assert '3 of 3 cases are to be run' in run(*given, *asked).stderr
-    damaged = bundle / 'rivals/imputation.npz'
-    damaged.write_bytes(b'')
-    assert 'is not the file' in refusal(run(*given))

@@ -1,1 +1,0 @@
-"""Rivals beside ours: every policy on the same flights, with the same models, in one report."""
