@@ -147,10 +147,10 @@ def test_the_rooms_are_layers_in_two_packages() -> None:
         ('mmedge_ros/geometry/rotations.py', 'mmedge_ros.commands.main', 'Rooms of what'),
         ('mmedge_lab/simulation/build.py', 'mmedge_lab.judging', 'Rooms of the lab'),
         ('mmedge_ros/tracking/tracker.py', 'rclpy.node', 'Only ros'),
-        ('mmedge_lab/judging/case_figures.py', 'sensor_msgs.msg', 'Only ros'),
+        ('mmedge_lab/judging/strata_sums.py', 'sensor_msgs.msg', 'Only ros'),
         ('mmedge_ros/commands/up.py', 'rclpy', 'Only ros'),
         ('mmedge_ros/fusion/feature_fusion.py', 'torch', 'The flight path'),
-        ('mmedge_lab/judging/case_figures.py', 'ultralytics', 'The flight path'),
+        ('mmedge_lab/judging/strata_sums.py', 'ultralytics', 'The flight path'),
     ],
 )
 def test_one_forbidden_import_breaks_a_contract(

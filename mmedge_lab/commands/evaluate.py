@@ -1,8 +1,7 @@
-"""What `mmedge lab evaluate` does: how memories of flights and answers about them are judged."""
+"""What `mmedge lab evaluate` does: how memories of flights are judged."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import JobsOption, argument, existing_file, flag, option
+from mmedge_ros.commands.options import JobsOption, argument, flag, option
 
 _BUNDLE = 'flight_people'
 
@@ -23,9 +22,6 @@ def evaluate(
     bundle: Annotated[
         str, option('--bundle', 'BUNDLE', 'bundle folder, or the name of a bundle')
     ] = _BUNDLE,
-    profile: Annotated[
-        Path | None, existing_file('--profile', 'service times from a device profile')
-    ] = None,
     most: Annotated[
         int, option('--flights', 'N', 'only so many, spread over the sets; 0: all', min=0)
     ] = 0,
@@ -34,32 +30,15 @@ def evaluate(
         bool,
         flag('--memory', 'how well flight memories find what flights saw, into FOLDER/memory'),
     ] = False,
-    questions: Annotated[
-        bool,
-        flag('--questions', 'how many questions are answered rightly, into FOLDER/questions'),
-    ] = False,
     out: Annotated[Path, option('--out', 'FOLDER', 'folder of the report')] = Path('out/evaluate'),
 ) -> None:
-    """Judge what flights are remembered by: either --memory or --questions."""
-    if memory == questions:
-        raise typer.BadParameter('name either --memory or --questions')
-    if memory and profile is not None:
-        raise typer.BadParameter('memory is judged without service times', param_hint='--profile')
+    """Judge how well flight memories find what flights saw."""
+    if not memory:
+        raise typer.BadParameter('name --memory, which is all there is to judge so')
     with plain_errors():
-        flights = _flights(sets, most)
-        if memory:
-            from mmedge_lab.commands.evaluate_memory import judge_memory
+        from mmedge_lab.commands.evaluate_memory import judge_memory
 
-            report = judge_memory(bundle, flights, out / 'memory', jobs)
-        else:
-            from mmedge_lab.commands.evaluate_questions import judge_questions
-
-            own = ('--bundle', bundle) if bundle != _BUNDLE else ()
-            command = shlex.join(['mmedge', 'lab', 'evaluate', *map(str, sets), *own])
-            report = judge_questions(
-                *(bundle, tuple(sets), flights, out / 'questions', profile, jobs),
-                f'{command} --questions',
-            )
+        report = judge_memory(bundle, _flights(sets, most), out / 'memory', jobs)
     typer.echo(report)
 
 

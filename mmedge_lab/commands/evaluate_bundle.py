@@ -61,18 +61,12 @@ def evaluate_bundle(
     a run that is cut short goes on where it was.
     """
     with plain_errors():
-        from mmedge_lab.judging.bundle_cases import CasePlan
-        from mmedge_lab.judging.bundle_evaluation import (
-            NOMINAL,
-            PAGE,
-            EvaluationRequest,
-            flights_of,
-        )
+        from mmedge_lab.judging.bundle_evaluation import NAME, EvaluationRequest, flights_of
         from mmedge_lab.judging.bundle_evaluation import evaluate_bundle as evaluate
+        from mmedge_lab.judging.bundle_under_test import NOMINAL
         from mmedge_lab.training.flight_pictures import flights_in
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.records.device_profile import read_profile
-        from mmedge_ros.report.page import level_words
         from mmedge_ros.report.report_files import require_writable
 
         chosen = flights_of(flights_in(flights), most)
@@ -87,24 +81,11 @@ def evaluate_bundle(
             configurations is Configurations.ALL,
             jobs,
         )
-
-        def announce(plan: CasePlan) -> None:
-            say(
-                f'{len(chosen)} flights, {len(plan.grid)} configurations and '
-                f'{len(plan.strategies) - 1} strategies to compare with'
-            )
-
         with StatusLine(f'judging {Path(bundle).name}') as line:
-            report = evaluate(
+            content = evaluate(
                 request,
                 lambda share, whole: line.advance(share, f'{whole} of {len(chosen)} flights'),
-                announce,
             )
-        for problem in report['problems']:
-            say(f'note: {problem}')
-        overall = report['strategies']['fusion']['overall']
-        say(
-            f'mean IoU {level_words(overall["mean_iou_20px"])} for people of 20 px and more, '
-            f'streaming {level_words(overall["streaming_mean_iou_20px"])}'
-        )
-    typer.echo(out / PAGE)
+        for note in content['notes']:
+            say(f'note: {note}')
+    typer.echo(out / f'{NAME}.html')

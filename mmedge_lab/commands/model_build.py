@@ -57,7 +57,7 @@ def build(
         raise typer.BadParameter(f'{size!r} does not read WIDTHxHEIGHT', param_hint='--size')
     with plain_errors():
         from mmedge_lab.judging.bundle_evaluation import (
-            PAGE,
+            NAME,
             EvaluationRequest,
             evaluate_bundle,
             flights_of,
@@ -113,7 +113,7 @@ def build(
                     lambda share, whole: line.advance(share, f'{whole} of {len(chosen)} flights'),
                 )
                 enter_accuracy(out, judged)
-            say(f'accuracies are entered; the report is {report / PAGE}')
+            say(f'accuracies are entered; the report is {report / f"{NAME}.html"}')
     typer.echo(out)
 
 

@@ -42,15 +42,9 @@ def replay_set(
 
     with plain_errors():
         from mmedge_lab.judging import EvaluationError
-        from mmedge_lab.judging.accuracy_table import (
-            accuracy_table,
-            table_markdown,
-            update_gain,
-            write_table,
-        )
-        from mmedge_lab.judging.flight_bootstrap import flight_seeds
+        from mmedge_lab.judging.bench_table import table_markdown, write_table
         from mmedge_lab.judging.flight_workers import do_flight_works
-        from mmedge_lab.judging.set_page import write_set_page
+        from mmedge_lab.judging.replayed_set import NAME, scenario_of, set_table
         from mmedge_lab.training.flight_pictures import flights_in
         from mmedge_ros.report.report_files import require_writable
 
@@ -58,37 +52,28 @@ def replay_set(
         require_writable(out)
         requests = {
             flight.name: ReplayRequest(
-                bag=str(flight.absolute()),
+                bag=str(flight),
                 out=out / flight.name,
-                # A bundle may also be given by its name.
-                detector=str(detector.absolute() if detector.exists() else detector)
-                if detector
-                else '',
-                profile=str(profile.absolute()) if profile else '',
-                params=str(params.absolute()) if params else '',
+                detector=str(detector or ''),
+                profile=str(profile or ''),
+                params=str(params or ''),
                 show_pictures=not no_pictures,
             )
             for flight in folders
         }
         with StatusLine(f'replaying {flights.name}') as line:
-
-            def advance(share: float, whole: int) -> None:
-                line.advance(share, f'{whole} of {len(folders)} flights')
-
-            works = {n: partial(report_offline, r, r.out) for n, r in requests.items()}
-            do_flight_works(works, jobs, advance, EvaluationError)
-        reports = {name: reported(out / name) for name in requests}
-        rows = accuracy_table(list(reports.values()))
-        write_set_page(flights.name, reports, rows, out)
-        say(f'{len(folders)} flights, each with its own report: {out / "report.html"}')
-        if not rows:
+            do_flight_works(
+                {name: partial(report_offline, r, r.out) for name, r in requests.items()},
+                jobs,
+                lambda share, whole: line.advance(share, f'{whole} of {len(folders)} flights'),
+                EvaluationError,
+            )
+        reports = [reported(out / name) for name in requests]
+        say(f'{len(folders)} flights, each with its own report.html in a folder of {out}')
+        if not any(map(scenario_of, reports)):
             say(f'note: no flight below {flights} carries ground truth; there is no table')
             return
-        write_table(rows, out)
-        if any(report['updates'] for report in reports.values()):
-            gain = update_gain(list(reports.values()), flight_seeds(folders))
-            say(
-                f'updates between decisions change streaming IoU by {gain.value:+.3f} '
-                f'({gain.low:.3f} to {gain.high:.3f}, drawn by seed)'
-            )
-        typer.echo(table_markdown(rows))
+        content = set_table(folders, reports)
+        write_table(content, out)
+        typer.echo(table_markdown(content))
+        typer.echo(out / f'{NAME}.html')

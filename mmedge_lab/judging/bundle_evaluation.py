@@ -1,37 +1,45 @@
-"""An evaluation from a bundle and a set to a folder with a report."""
+"""An evaluation of a bundle: by strategy, by strata of people, and in every configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.bundle_cases import RADAR_ONLY, Case, CasePlan, plan_cases
-from mmedge_lab.judging.bundle_report import Evaluation, evaluation_report
-from mmedge_lab.judging.bundle_under_test import (
-    NOMINAL as NOMINAL,  # noqa: PLC0414
+from mmedge_lab.judging.bench import Bench, Results, Row, Subject, Sums, flight_subject
+from mmedge_lab.judging.bench_table import bench_table, write_table
+from mmedge_lab.judging.bundle_cases import (
+    CAMERA_ONLY,
+    DECISION_FUSION,
+    FUSION,
+    STRATEGIES,
+    Case,
+    Strategy,
+    plan_cases,
 )
-from mmedge_lab.judging.bundle_under_test import (
-    BundleUnderTest,
-    flight_digest,
-    open_bundle,
+from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_bundle
+from mmedge_lab.judging.encoded_flight import replay_encoded
+from mmedge_lab.judging.flight_workers import OnProgress
+from mmedge_lab.judging.judged_flight import FlightOpener, JudgedFlight, bundle_about
+from mmedge_lab.judging.run_bench import JUDGED, judge
+from mmedge_lab.judging.strata_sums import (
+    FACTORS,
+    FIGURES,
+    person_sums,
+    strata_in,
+    strata_sums,
+    sums_of_stratum,
 )
-from mmedge_lab.judging.case_figures import CaseFigures
-from mmedge_lab.judging.flight_bootstrap import Drawings, flight_seeds
-from mmedge_lab.judging.flight_cases import FlightTask
-from mmedge_lab.judging.flight_workers import OnProgress, evaluate_flights
 from mmedge_lab.simulation.flight_folder import read_description
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.run_record import software_identity
-from mmedge_ros.report.report_files import write_report
+from mmedge_ros.report.accuracy import accuracy_of
 
-TABLE, PAGE = 'report.md', 'report.html'
-CASES = 'cases'
+NAME = 'evaluate-bundle'
+CONFIGURATIONS = 'configurations'
 _FEW_SEEDS = 10
 _Flight = TypeVar('_Flight')
 
@@ -51,118 +59,118 @@ class EvaluationRequest:
 
 
 def evaluate_bundle(
-    request: EvaluationRequest,
-    on_progress: OnProgress | None = None,
-    on_plan: Callable[[CasePlan], None] | None = None,
+    request: EvaluationRequest, on_progress: OnProgress | None = None
 ) -> dict[str, Any]:
-    """Judge a bundle on a set of flights and write the report; returns its content.
+    """Judge a bundle on a set of flights and write the table; returns its content.
 
-    What was judged before, of the same bundle, flights, profile and software, is kept.
+    What was judged before, of the same bundle, flights, profile and software, is kept. Beside the
+    tables the content has ``evaluated``: what `measured_accuracy` enters into the manifest.
 
-    :param on_plan: called with what will be judged, before anything takes long
     :raises EncodingError: if the bundle cannot be used
     :raises EvaluationError: if a level is unknown or a flight has no ground truth
     :raises ReportError: if the report cannot be written
     :raises ReplayError: if a flight or the profile cannot be used
     """
     bundle = open_bundle(request.bundle, request.profile)
-    plan = plan_cases(
-        {modality: encoder.levels for modality, encoder in bundle.encoders().items()},
-        request.levels,
-        every_configuration=request.every_configuration,
-        learned_fusion=bundle.has_fusion,
-    )
-    if on_plan:
-        on_plan(plan)
-    tasks = _tasks(request, bundle, plan)
-    evaluate_flights(tasks, request.jobs, on_progress)
-    evaluation = Evaluation(
-        plan,
-        tuple(task.name for task in tasks),
-        {case: [_result(task, case) for task in tasks] for case in plan.cases},
-        Drawings.of(flight_seeds(request.flights)),
-    )
-    report = _described(request, bundle) | evaluation_report(evaluation)
-    report['problems'] = _problems(report)
-    write_evaluation(report, request.out)
-    return report
+    bench = bundle_bench(request, bundle)
+    judged = judge(bench, request.out / JUDGED, request.jobs, on_progress)
+    seconds = [read_description(flight) for flight in request.flights]
+    content = bench_table(NAME, bench, judged) | {
+        'evaluated': {
+            'manifest': sha256_of(bundle.folder / MANIFEST),
+            'set': request.name,
+            'flights': [subject.name for subject in bench.subjects],
+            'seconds': None if None in seconds else sum(of.seconds for of in seconds if of),
+            'service_times': request.profile.description,
+        }
+    }
+    write_table(content, request.out)
+    return content
 
 
-def write_evaluation(report: dict[str, Any], folder: Path) -> None:
-    """Write report.json, report.md, the figures and report.html.
-
-    :raises ReportError: if the folder or a file in it cannot be written
-    """
-    from mmedge_lab.judging.bundle_figures import BUNDLE_FIGURES, draw_bundle
-    from mmedge_lab.judging.bundle_page import bundle_markdown, render_bundle_page
-
-    figures = draw_bundle(report)
-    pages = {TABLE: bundle_markdown(report), PAGE: render_bundle_page(report, figures)}
-    write_report(report, folder, pages, figures, BUNDLE_FIGURES)
-
-
-def _tasks(
-    request: EvaluationRequest, bundle: BundleUnderTest, plan: CasePlan
-) -> list[FlightTask]:
-    folder = request.out / CASES
-    return [
-        FlightTask(flight, flight_digest(flight), bundle, plan.cases, folder)
-        for flight in request.flights
+def bundle_bench(request: EvaluationRequest, bundle: BundleUnderTest) -> Bench:
+    """Return the bench: strategies at the highest rates and levels, and all configurations."""
+    cases = plan_cases({m: e.levels for m, e in bundle.encoders().items()}, request.levels)
+    rows = [
+        Row(s.name, partial(_judged_by_strata, s, cases[-1]), s.words, levels=_levels(cases[-1:]))
+        for s in STRATEGIES
+        if s.learned or bundle.has_fusion
     ]
+    if request.every_configuration:
+        rows += [
+            Row(case.name, partial(_judged, case), group=CONFIGURATIONS, levels=_levels([case]))
+            for case in cases
+        ]
+    subjects = tuple(map(flight_subject, request.flights))
+    return Bench(
+        f'{bundle.folder.name} on {request.name}',
+        tuple(rows),
+        FIGURES,
+        subjects,
+        FlightOpener(bundle),
+        references=(CAMERA_ONLY.name, DECISION_FUSION.name),
+        key=bundle.digest,
+        about={**bundle_about(bundle, subjects), 'highest': cases[-1].name},
+        derive=_by_strata,
+        notes=partial(_notes, subjects, bundle.has_fusion),
+    )
 
 
-def _result(task: FlightTask, case: Case) -> CaseFigures:
-    figures = task.result(case)
-    if figures is None:
-        raise EvaluationError(
-            f'flight {task.name}: the figures of {case.key} were written and cannot be read; '
-            'look for a full or failing disk and run the same command again'
-        )
-    return figures
+def _levels(cases: Sequence[Case]) -> tuple[str, ...]:
+    return tuple(case.camera_level for case in cases)
 
 
-def _described(request: EvaluationRequest, bundle: BundleUnderTest) -> dict[str, Any]:
-    loaded = load_bundle(bundle.folder)
+def _judged_by_strata(strategy: Strategy, case: Case, of: JudgedFlight) -> Sums:
+    record = replay_encoded(
+        of.flight,
+        of.bundle.pipeline(strategy, of.networks),
+        case.configuration,
+        of.bundle.profile,
+        strategy.modalities,
+    )
+    accuracy = accuracy_of(record, of.truth, at_once=False)
+    assert accuracy is not None  # the truth has scenes
+    return strata_sums(record, of.truth, accuracy)
+
+
+def _judged(case: Case, of: JudgedFlight) -> Sums:
+    record = replay_encoded(of.flight, of.pipeline(), case.configuration, of.bundle.profile)
+    accuracy = accuracy_of(record, of.truth, at_once=False)
+    assert accuracy is not None  # the truth has scenes
+    sums = dict(person_sums(record, of.truth, accuracy))
+    # Medians over every configuration would keep every sample of each.
+    del sums['range_errors'], sums['position_errors']
+    return sums
+
+
+def _by_strata(results: Results) -> Mapping[Row, Sequence[Sums]]:
+    """Make a row of each stratum of people, judged as the bundle fuses."""
+    flights = results[FUSION.name]
     return {
-        'bundle': {
-            'name': loaded.name,
-            'path': str(bundle.folder),
-            'sha256': sha256_of(bundle.folder / MANIFEST),
-            'fusion': bundle.has_fusion,
-        },
-        'set': request.name,
-        'seconds': _seconds(request.flights),
-        'profile': request.profile.description,
-        'software': software_identity(bundle.folder),
+        Row(stratum.name, _derived, group=f'{FUSION.name} by {FACTORS[stratum.factor]}'): [
+            sums_of_stratum(sums, stratum) for sums in flights
+        ]
+        for stratum in strata_in(flights)
     }
 
 
-def _seconds(flights: tuple[Path, ...]) -> float | None:
-    """Return how long flights are together; None where one does not say."""
-    descriptions = [read_description(flight) for flight in flights]
-    known = [description.seconds for description in descriptions if description is not None]
-    return sum(known) if len(known) == len(flights) else None
+def _derived(_: JudgedFlight) -> Sums:
+    return {}
 
 
-def _problems(report: dict[str, Any]) -> list[str]:
-    problems = []
-    count = report['bootstrap']['seeds']
+def _notes(subjects: Sequence[Subject], has_fusion: bool, _: Results) -> list[str]:
+    notes = []
+    count = len({subject.seed for subject in subjects})
     if count < _FEW_SEEDS:
-        problems.append(
+        notes.append(
             f'only {count} seed{"" if count == 1 else "s"} of flights: intervals over so few '
             'are much too narrow, and over one there are none'
         )
-    if not report['bundle']['fusion']:
-        problems.append(
+    if not has_fusion:
+        notes.append(
             'the bundle has no fusion network: "fusion" is decision fusion of boxes and returns'
         )
-    boxes = report['strategies'][RADAR_ONLY.name]['overall']['mean_iou']['value']
-    if boxes == 0.0:
-        problems.append(
-            'without a camera unit there is no box at all, so that every comparison of boxes with '
-            'radar only is won beforehand: compare places'
-        )
-    return problems
+    return notes
 
 
 def flights_of(flights: Sequence[_Flight], most: int) -> tuple[_Flight, ...]:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.judging.case_figures import MEDIANS, QUOTIENTS, CaseFigures, Stratum
 from mmedge_lab.simulation.flight_folder import read_description
 from mmedge_ros.data_types import FloatArray
 
@@ -26,6 +25,7 @@ CONFIDENCE = 0.95
 _MEDIAN_RESAMPLES = 400
 _FEWEST_SEEDS = 2
 _SEED = 20251122
+_DIGITS = 5
 
 
 class Estimate(NamedTuple):
@@ -39,6 +39,14 @@ class Estimate(NamedTuple):
     def excludes_zero(self) -> bool:
         """Whether the interval lies above or below zero as a whole."""
         return self.low > 0.0 or self.high < 0.0
+
+
+def plain_estimate(estimate: Estimate) -> dict[str, float | None]:
+    """Return an estimate as values for JSON."""
+    return {
+        name: round(value, _DIGITS) + 0.0 if math.isfinite(value) else None
+        for name, value in estimate._asdict().items()
+    }
 
 
 def flight_seeds(flights: Sequence[Path]) -> tuple[str, ...]:
@@ -70,62 +78,9 @@ class Drawings:
         drawn = random.multinomial(len(places), shares, resamples).astype(np.float64)
         return Drawings(drawn[:, numbers], numbers)
 
-    def repeated(self, times: int) -> Drawings:
-        """Return the drawings of the same flights ``times`` over, all drawn together."""
-        return Drawings(np.tile(self.weights, (1, times)), np.tile(self.seeds, times))
-
     def count(self, known: Sequence[bool] | NDArray[np.bool_]) -> int:
         """Return how many seeds the flights (F,) that are ``known`` have."""
         return len(np.unique(self.seeds[np.asarray(known, np.bool_)]))
-
-    def estimate(self, flights: Sequence[CaseFigures], stratum: Stratum, figure: str) -> Estimate:
-        """Estimate a figure of a stratum over flights."""
-        if figure in MEDIANS:
-            return self._median(flights, stratum, MEDIANS[figure])
-        value, drawn = self._quotients(flights, stratum, figure)
-        return Estimate(value, *interval(drawn, self._count(flights, stratum, figure)))
-
-    def difference(
-        self,
-        ours: Sequence[CaseFigures],
-        theirs: Sequence[CaseFigures],
-        stratum: Stratum,
-        figure: str,
-    ) -> Estimate:
-        """Estimate ours minus theirs, both in the same flights, drawn together."""
-        value, drawn = self._quotients(ours, stratum, figure)
-        other, other_drawn = self._quotients(theirs, stratum, figure)
-        count = min(self._count(f, stratum, figure) for f in (ours, theirs))
-        return Estimate(value - other, *interval(drawn - other_drawn, count))
-
-    def _quotients(
-        self, flights: Sequence[CaseFigures], stratum: Stratum, figure: str
-    ) -> tuple[float, FloatArray]:
-        above, below = (
-            np.array([flight.value(stratum, column) for flight in flights])
-            for column in QUOTIENTS[figure]
-        )
-        with np.errstate(invalid='ignore', divide='ignore'):
-            drawn = (self.weights @ above) / (self.weights @ below)
-        total = below.sum()
-        return float(above.sum() / total) if total else math.nan, drawn
-
-    def _count(self, flights: Sequence[CaseFigures], stratum: Stratum, figure: str) -> int:
-        return self.count([f.value(stratum, QUOTIENTS[figure][1]) > 0.0 for f in flights])
-
-    def _median(self, flights: Sequence[CaseFigures], stratum: Stratum, column: int) -> Estimate:
-        parts = [flight.errors_of(stratum) for flight in flights]
-        known = [part[:, column] for part in parts if part is not None]
-        if len(known) < len(parts) or not sum(map(len, known)):
-            return Estimate(math.nan)
-        value, drawn = drawn_quantiles(known, 0.5, self)
-        count = self.count([len(part) > 0 for part in known])
-        return Estimate(value, *interval(drawn, count))
-
-
-def flights_with(flights: Sequence[CaseFigures], stratum: Stratum, column: str) -> int:
-    """Count the flights that add to a column of a stratum."""
-    return sum(flight.value(stratum, column) > 0.0 for flight in flights)
 
 
 def mean_by_seed(

@@ -79,10 +79,14 @@ class FlightOpener:
         """
         assert subject.path is not None  # subjects of `BenchRequest.flights` have one
         wanted = {*self.levels, *(level for row in rows for level in row.levels)}
-        levels: dict[str, Collection[str]] = {CAMERA: wanted, RADAR: {''}}
+        encoders = self.bundle.encoders()
+        levels: dict[str, Collection[str]] = {
+            CAMERA: wanted,
+            RADAR: encoders[RADAR].levels or ('',),
+        }
         with Recording(subject.path) as recording:
             flight = encoded_with_truth(
-                recording, self.bundle.encoders(), levels, on_share, with_greys=self.with_greys
+                recording, encoders, levels, on_share, with_greys=self.with_greys
             )
         assert flight.truth is not None  # `encoded_with_truth` requires it
         return JudgedFlight(flight, CachedTruth(flight.truth), self.bundle, self.bundle.networks())

@@ -13,14 +13,14 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from mmedge_lab.judging.bundle_cases import DECISION_FUSION
-from mmedge_lab.judging.case_figures import OVERALL
+from mmedge_lab.judging.bundle_cases import ANY, DECISION_FUSION, FUSION, case_named
+from mmedge_lab.judging.bundle_evaluation import CONFIGURATIONS, NAME
 from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.data_types import CAMERA, RADAR
 from mmedge_ros.untrusted_files import shown
@@ -29,30 +29,28 @@ MEASURE = '0.9 streaming mean IoU + 0.1 people placed within 2 m, the same servi
 PLACES_WEIGHT = 0.1
 _FIGURES = (('streaming_mean_iou', 1.0 - PLACES_WEIGHT), ('place_recall', PLACES_WEIGHT))
 _LARGEST_REPORT = 50 << 20
-# What reports call the only model of a modality.
-_ANY = 'any'
 _DIGITS = 4
 
 
 def read_report(path: Path) -> Mapping[str, Any]:
-    """Read the report.json of an evaluation of a bundle.
+    """Read the table of an evaluation of a bundle, or that of its folder.
 
     :raises ConfigurationError: if it cannot be read, or has no configurations
     """
+    file = path / f'{NAME}.json' if path.is_dir() else path
     try:
-        if path.stat().st_size > _LARGEST_REPORT:
-            raise ConfigurationError(f'{path} is too large for a report')
-        report = json.loads(path.read_text())
+        if file.stat().st_size > _LARGEST_REPORT:
+            raise ConfigurationError(f'{file} is too large for a table')
+        report = json.loads(file.read_text())
     except (OSError, ValueError, RecursionError) as err:
         raise ConfigurationError(
-            f'{path} is no report: {err}; name report.json of `mmedge lab evaluate-bundle`'
+            f'{file} is no table: {err}; name {NAME}.json of `mmedge lab {NAME}`'
         ) from err
     content: Mapping[str, Any] = report if isinstance(report, dict) else {}
-    rows = content.get('configurations')
-    if not isinstance(rows, list) or len(rows) < 2:
+    if len(_configurations(content)) < 2 or not isinstance(content.get('evaluated'), dict):
         raise ConfigurationError(
-            f'{path} does not compare configurations; name the report.json of `mmedge '
-            'evaluate-bundle` without --configurations full'
+            f'{file} does not compare configurations; name the {NAME}.json of `mmedge lab '
+            f'{NAME}` without --configurations full'
         )
     return content
 
@@ -62,20 +60,16 @@ def accuracy_entry(report: Mapping[str, Any]) -> dict[str, Any]:
 
     :raises ConfigurationError: for a configuration without a figure
     """
-    monotony = report.get('monotony') or {}
-    steps = monotony.get('streaming_mean_iou') or {}
-    flights = [str(name) for name in report.get('flights', ())]
+    evaluated = report['evaluated']
     entry: dict[str, Any] = {
         'measure': MEASURE,
-        'set': str(report.get('set', '')),
-        'flights': flights,
-        'seconds': report.get('seconds'),
-        'service_times': str(report.get('profile', '')),
-        'command': 'mmedge lab evaluate-bundle, then mmedge lab model accuracy',
-        'steps': steps.get('steps'),
-        'steps_down_beyond_noise': len(steps.get('falls', ())),
+        'set': str(evaluated.get('set', '')),
+        'flights': [str(name) for name in evaluated.get('flights', ())],
+        'seconds': evaluated.get('seconds'),
+        'service_times': str(evaluated.get('service_times', '')),
+        'command': f'mmedge lab {NAME}, then mmedge lab model accuracy',
         'fusion_gain': _fusion_gain(report),
-        'configurations': [_row(row) for row in report['configurations']],
+        'configurations': [_row(row) for row in _configurations(report)],
     }
     return {key: value for key, value in entry.items() if value is not None}
 
@@ -90,8 +84,7 @@ def with_accuracy(
     :raises ConfigurationError: if the report is about another manifest, or lacks figures
     """
     plain = without_entry(manifest, 'accuracy')
-    bundle = report.get('bundle')
-    judged = bundle.get('sha256') if isinstance(bundle, dict) else None
+    judged = report['evaluated'].get('manifest')
     if judged not in {hashlib.sha256(text.encode()).hexdigest() for text in (manifest, plain)}:
         raise ConfigurationError(
             f'the report is about a manifest with SHA-256 {shown(judged)}, which is not this one; '
@@ -117,34 +110,51 @@ def without_entry(manifest: str, name: str) -> str:
     return plain if plain.endswith('\n') else plain + '\n'
 
 
+def _rows(report: Mapping[str, Any], title: str) -> Sequence[Mapping[str, Any]]:
+    try:
+        tables = [table for table in report['tables'] if table['title'] == title]
+        return [row for table in tables for row in table['rows'] if isinstance(row['name'], str)]
+    except (KeyError, TypeError) as err:
+        raise ConfigurationError(
+            f'the table cannot be read ({err}); make it anew: mmedge lab {NAME}'
+        ) from err
+
+
+def _configurations(report: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return _rows(report, CONFIGURATIONS) if 'tables' in report else ()
+
+
 def _fusion_gain(report: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what fusion by networks adds to streaming IoU beside fusion by rules, if measured."""
-    for row in report.get('differences', ()):
-        wanted = (DECISION_FUSION.name, OVERALL.name, _FIGURES[0][0])
-        if (row['against'], row['stratum'], row['figure']) == wanted:
-            return {name: row[name] for name in ('value', 'low', 'high')}
+    for row in _rows(report, ''):
+        against = row.get('against', {}).get(DECISION_FUSION.name)
+        if row['name'] == FUSION.name and against:
+            return dict(against[_FIGURES[0][0]])
     return None
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    parts = {}
-    for modality in (CAMERA, RADAR):
-        rate, level = row.get(f'{modality}_rate'), row.get(f'{modality}_level')
-        if not isinstance(rate, int | float) or not isinstance(level, str):
-            raise ConfigurationError(f'the report has no rate and level in {shown(row)}')
-        parts[modality] = [rate] if level == _ANY else [rate, level]
+    case = case_named(row['name'])
+    if case is None:
+        raise ConfigurationError(f'the table has no rate and level in {shown(row["name"])}')
     figures = {name: _value(row, name) for name, _ in _FIGURES}
     value = sum(weight * figures[name] for name, weight in _FIGURES)
     known = {name: round(figure, _DIGITS) for name, figure in figures.items()}
-    return {**parts, 'value': round(value, _DIGITS), **known}
+    return {
+        CAMERA: _rate_and_level(case.camera_rate, case.camera_level),
+        RADAR: _rate_and_level(case.radar_rate, case.radar_level),
+        'value': round(value, _DIGITS),
+        **known,
+    }
+
+
+def _rate_and_level(rate: float, level: str) -> list[float | str]:
+    return [rate] if level == ANY else [rate, level]
 
 
 def _value(row: Mapping[str, Any], name: str) -> float:
-    figure = row.get(name)
+    figure = row.get('values', {}).get(name)
     value = figure.get('value') if isinstance(figure, dict) else None
     if not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise ConfigurationError(
-            f'the report has no {name} of {row["camera_rate"]:g} Hz '
-            f'{row["camera_level"]}: {shown(value)}'
-        )
+        raise ConfigurationError(f'the table has no {name} of {row["name"]}: {shown(value)}')
     return float(value)

@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.bundle_report import plain
-from mmedge_lab.judging.flight_bootstrap import Drawings
+from mmedge_lab.judging.flight_bootstrap import Drawings, plain_estimate
 from mmedge_lab.judging.flight_sums import Figure, SummedFlights, Sums
-from mmedge_lab.judging.flight_workers import OnProgress, work_through
+from mmedge_lab.judging.flight_workers import OnProgress, do_flight_works
 from mmedge_lab.judging.mean_colour import MeanColourScorer
 from mmedge_lab.judging.memory_flights import (
     EXIT,
@@ -335,7 +334,8 @@ def evaluate_memory(
     """
     usual = MemoryEncoder(bundle).exit
     tasks = memory_tasks(named, bundle, out)
-    work_through(tasks, remember, jobs, on_progress)
+    works = {task.name: partial(remember, task) for task in tasks if task.pending()}
+    do_flight_works(works, jobs, on_progress, EvaluationError, len(tasks) - len(works))
     flights = [read_remembered(task) for task in tasks]
     if not any(flight.costs['objects'] for flight in flights):
         raise EvaluationError('no view of an object was kept of any flight; take longer ones')
@@ -388,8 +388,8 @@ def _rows(
     return {
         name: {
             'questions': summed.total(name, 'asked'),
-            **{figure: plain(summed.estimate(name, figure)) for figure in _FIGURES},
-            'memory_more': plain(summed.difference(own, name, 'hit_10')),
+            **{figure: plain_estimate(summed.estimate(name, figure)) for figure in _FIGURES},
+            'memory_more': plain_estimate(summed.difference(own, name, 'hit_10')),
         }
         for name in some
     }

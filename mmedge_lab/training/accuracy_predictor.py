@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import yaml
 
-from mmedge_lab.judging.bundle_evaluation import NOMINAL, flights_of
-from mmedge_lab.judging.bundle_under_test import open_bundle
+from mmedge_lab.judging.bundle_evaluation import flights_of
+from mmedge_lab.judging.bundle_under_test import NOMINAL, open_bundle
 from mmedge_lab.judging.measured_accuracy import without_entry
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.policies.trained_rivals import encoders_digest

@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.judging.bundle_evaluation import NOMINAL
-from mmedge_lab.judging.bundle_under_test import BundleUnderTest, open_bundle
+from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_bundle
 from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load_flight
 from mmedge_lab.judging.flight_bootstrap import flight_seeds
 from mmedge_lab.policies.trained_rivals import encoders_digest

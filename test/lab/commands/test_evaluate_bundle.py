@@ -6,6 +6,7 @@ import errno
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -14,7 +15,6 @@ from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner, Result
 
-from mmedge_lab.judging import bundle_evaluation
 from mmedge_lab.simulation.flight_folder import (
     FLIGHT_FILE,
     FlightDescription,
@@ -37,14 +37,6 @@ def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures take seconds; they have tests of their own."""
-    from mmedge_lab.judging import bundle_figures
-
-    monkeypatch.setattr(bundle_figures, 'draw_bundle', lambda report: [])
-
-
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(
         app, ['lab', 'evaluate-bundle', *map(str, arguments)], env={'NO_COLOR': '1'}
@@ -57,33 +49,36 @@ def refusal(result: Result) -> str:
     return result.stderr.splitlines()[-1]
 
 
-@pytest.mark.usefixtures('undrawn')
+def table(out: Path, title: str = '') -> dict[str, Any]:
+    content = json.loads((out / 'evaluate-bundle.json').read_text())
+    tables = [table for table in content['tables'] if table['title'] == title]
+    return {row['name']: row for row in tables[0]['rows']} if tables else {}
+
+
 def test_flights_are_judged_by_processes_of_their_own_and_once_only(
-    tmp_path: Path, bundle: Path, flights: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bundle: Path, flights: Path
 ) -> None:
     options = ('--configurations', 'full', '--jobs', 2, '--out', tmp_path)
     result = run(bundle, flights, *options)
     assert result.exit_code == 0, result.output
-    assert result.stdout.strip() == str(tmp_path / 'report.html')
-    assert '2 flights, 1 configurations' in result.stderr
-    first = json.loads((tmp_path / 'report.json').read_text())
-    assert first['flights'] == ['first', 'second']
-    assert first['full_configuration']['camera_level'] == 'large'
-    overall = first['strategies']['fusion']['overall']
+    assert result.stdout.strip() == str(tmp_path / 'evaluate-bundle.html')
+    assert 'only 2 seeds of flights' in result.stderr
+    rows = table(tmp_path)
+    assert list(rows) == ['fusion', 'camera_only', 'radar_only']
     # The detector is exact: what is missed is the time before a track is confirmed.
-    assert overall['mean_iou']['value'] > 0.4
-    assert overall['precision']['value'] == 1.0
-    assert any('only 2 seeds of flights' in problem for problem in first['problems'])
-    for name in ('report.html', 'report.md'):
+    assert rows['fusion']['values']['mean_iou']['value'] > 0.4
+    assert rows['fusion']['values']['precision']['value'] == 1.0
+    assert rows['fusion']['against']['camera_only']['place_recall']['value'] >= 0.0
+    assert table(tmp_path, 'fusion by light')
+    assert table(tmp_path, 'configurations') == {}
+    for name in ('evaluate-bundle.html', 'evaluate-bundle.md'):
         assert (tmp_path / name).is_file()
-    monkeypatch.setattr(bundle_evaluation, 'write_evaluation', lambda report, folder: None)
-    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob('*.npz')}
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / 'judged').iterdir()}
     assert run(bundle, flights, *options).exit_code == 0
     assert stamps
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
 
 
-@pytest.mark.usefixtures('undrawn')
 def test_flights_that_share_a_seed_are_one_draw(
     tmp_path: Path, bundle: Path, flights: Path
 ) -> None:
@@ -95,25 +90,24 @@ def test_flights_that_share_a_seed_are_one_draw(
     out = tmp_path / 'out'
     result = run(bundle, tmp_path / 'set', '--configurations', 'full', '--out', out)
     assert result.exit_code == 0, result.output
-    report = json.loads((out / 'report.json').read_text())
-    assert report['bootstrap']['seeds'] == 1
-    assert report['strategies']['fusion']['overall']['mean_iou']['low'] is None
-    assert any('only 1 seed of flights' in problem for problem in report['problems'])
-    assert 'of 1 seed' in (out / 'report.md').read_text()
+    assert table(out)['fusion']['values']['mean_iou']['low'] is None
+    assert 'only 1 seed of flights' in result.stderr
 
 
-@pytest.mark.usefixtures('undrawn')
-def test_configurations_differ_by_rate_and_level(
+def test_configurations_differ_by_rate_and_level_and_are_entered_into_the_bundle(
     tmp_path: Path, bundle: Path, flights: Path
 ) -> None:
-    result = run(bundle, flights, '--flights', 1, '--jobs', 1, '--out', tmp_path)
+    own = Path(shutil.copytree(bundle, tmp_path / 'tiny'))
+    out = tmp_path / 'out'
+    result = run(own, flights, '--flights', 1, '--jobs', 1, '--out', out)
     assert result.exit_code == 0, result.output
-    report = json.loads((tmp_path / 'report.json').read_text())
-    assert len(report['flights']) == 1
-    assert len(report['configurations']) == 2 * 3 * 3
-    assert {row['camera_level'] for row in report['configurations']} == {'small', 'large'}
-    assert report['monotony'] is not None
-    assert report['bundle']['fusion'] is False
+    assert len(table(out, 'configurations')) == 2 * 3 * 3
+    entered = CliRunner().invoke(app, ['lab', 'model', 'accuracy', str(own), str(out)])
+    assert entered.exit_code == 0, entered.output
+    entry = yaml.safe_load((own / 'manifest.yaml').read_text())['accuracy']
+    assert len(entry['configurations']) == 18
+    assert entry['flights'] == ['first']
+    assert {row['camera'][1] for row in entry['configurations']} == {'small', 'large'}
 
 
 def test_a_corrupt_bundle_is_one_sentence(tmp_path: Path, flights: Path) -> None:
@@ -157,4 +151,4 @@ def test_a_full_disk_is_one_sentence(
     options = ('--configurations', 'full', '--jobs', 1, '--flights', 1)
     sentence = refusal(run(bundle, flights, *options, '--out', tmp_path))
     assert 'No space left on device' in sentence
-    assert not list(tmp_path.rglob('*.npz'))
+    assert not list(tmp_path.rglob('*.json'))

@@ -67,10 +67,3 @@ def test_a_flight_that_was_not_simulated_cannot_be_judged(flights: Path, tmp_pat
         remember(task, lambda _: None)
     with pytest.raises(EvaluationError, match='cannot be read'):
         read_remembered(task)
-
-
-@pytest.mark.parametrize('options', [('--policies', 'ours'), ('--limits', '30ms')])
-def test_what_only_policies_have_is_refused(flights: Path, options: tuple[str, str]) -> None:
-    result = run(flights, '--memory', *options)
-    assert result.exit_code == 2
-    assert 'judges no policies' in ' '.join(result.stderr.split())

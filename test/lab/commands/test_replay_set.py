@@ -35,9 +35,12 @@ def test_each_flight_gets_a_report_and_all_of_them_one_table(
     out = tmp_path / 'out'
     result = run(tmp_path / 'set', '--out', out, '--detector', detector)
     assert result.exit_code == 0, result.output
-    assert '| meadow_day_near | 2 |' in result.stdout
-    rows = json.loads((out / 'accuracy_table.json').read_text())
-    assert [row['scenario'] for row in rows] == ['meadow_day_near', 'all']
+    assert '| meadow_day_near |' in result.stdout
+    tables = json.loads((out / 'replay-set.json').read_text())['tables']
+    assert [row['name'] for table in tables for row in table['rows']] == [
+        'all flights',
+        'meadow_day_near',
+    ]
     for name in ('first', 'second'):
         assert json.loads((out / name / 'report.json').read_text())['accuracy'] is not None
 

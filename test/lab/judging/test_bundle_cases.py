@@ -1,63 +1,41 @@
-"""Which cases an evaluation consists of."""
+"""Which configurations an evaluation consists of."""
 
 import pytest
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.bundle_cases import (
-    CAMERA_ONLY,
-    FUSION,
-    RADAR_ONLY,
-    plan_cases,
-)
+from mmedge_lab.judging.bundle_cases import ANY, Case, case_named, plan_cases
 from mmedge_ros.data_types import CAMERA, RADAR
 
 LEVELS = {CAMERA: ('small', 'medium', 'large'), RADAR: ('small', 'medium', 'large')}
 
 
-def test_three_levels_and_rates_of_two_sensors_are_81_configurations() -> None:
-    plan = plan_cases(LEVELS, learned_fusion=True)
-    assert len(plan.grid) == 81
-    assert len(set(plan.cases)) == len(plan.cases) == 81 + 4
-    assert len({case.key for case in plan.cases}) == len(plan.cases)
-
-
-def test_strategies_are_compared_at_full_rates_and_the_highest_level() -> None:
-    plan = plan_cases(LEVELS, learned_fusion=True, every_configuration=False)
-    assert plan.full[1:] == (30.0, 'large', 20.0, 'large')
-    assert {case[1:] for case in plan.cases} == {plan.full[1:]}
-    assert {case.strategy for case in plan.cases} == {
-        'fusion',
-        'decision_fusion',
-        'camera_only',
-        'detector_only',
-        'radar_only',
-    }
-    # What is wanted first is done first.
-    assert plan.cases[0] == plan.full
-
-
-def test_a_bundle_without_fusion_network_has_no_strategy_that_leaves_it_out() -> None:
-    plan = plan_cases({CAMERA: ('small',), RADAR: ()})
-    assert plan.strategies == (FUSION, CAMERA_ONLY, RADAR_ONLY)
-    assert len(plan.grid) == 9
-    assert plan.full.radar_level == 'any'
+def test_three_levels_and_rates_of_two_sensors_are_81_configurations_the_highest_last() -> None:
+    cases = plan_cases(LEVELS)
+    assert len(set(cases)) == len(cases) == 81
+    assert cases[-1] == Case(30.0, 'large', 20.0, 'large')
+    single = plan_cases({CAMERA: ('small',), RADAR: ()})
+    assert len(single) == 9
+    assert {case.radar_level for case in single} == {ANY}
 
 
 def test_levels_may_be_chosen_and_their_order_is_that_of_cost() -> None:
-    plan = plan_cases({CAMERA: ('large', 'small', 'medium'), RADAR: ('large', 'small')}, ['large'])
-    assert len(plan.grid) == 9
-    assert {case.camera_level for case in plan.grid} == {'large'}
-    every = plan_cases({CAMERA: ('large', 'small', 'medium'), RADAR: ()})
-    assert every.levels[CAMERA] == ('small', 'medium', 'large')
-
-
-def test_a_level_only_one_sensor_has_leaves_the_other_its_highest() -> None:
-    plan = plan_cases({CAMERA: ('small', 'huge'), RADAR: ('small', 'large')}, ['huge'])
-    assert plan.levels == {CAMERA: ('huge',), RADAR: ('large',)}
+    known = {CAMERA: ('large', 'small', 'medium'), RADAR: ('large', 'small')}
+    assert {case.camera_level for case in plan_cases(known, ['large'])} == {'large'}
+    levels = [case.camera_level for case in plan_cases(known)]
+    assert list(dict.fromkeys(levels)) == ['small', 'medium', 'large']
+    # A level that one sensor alone has leaves the other its highest.
+    own = plan_cases({CAMERA: ('small', 'huge'), RADAR: ('small', 'large')}, ['huge'])
+    assert {(case.camera_level, case.radar_level) for case in own} == {('huge', 'large')}
 
 
 def test_an_unknown_level_is_named_with_the_nearest() -> None:
     with pytest.raises(EvaluationError, match="no level 'larg'; the nearest is 'large'"):
         plan_cases(LEVELS, ['larg'])
-    with pytest.raises(EvaluationError, match="no level 'large', and none at all"):
+    with pytest.raises(EvaluationError, match="no level 'large'"):
         plan_cases({CAMERA: (), RADAR: ()}, ['large'])
+
+
+def test_a_case_is_read_from_its_name() -> None:
+    case = Case(7.5, 'a-b', 20.0, ANY)
+    assert case_named(case.name) == case
+    assert case_named('fusion') is None

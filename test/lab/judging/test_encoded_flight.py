@@ -13,7 +13,7 @@ from hand_made_maps import Cell, camera_grid_with
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 
-from mmedge_lab.judging.bundle_evaluation import NOMINAL
+from mmedge_lab.judging.bundle_under_test import NOMINAL
 from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load_flight
 from mmedge_lab.judging.encoded_flight import replay_encoded as replay
 from mmedge_ros.data_types import (

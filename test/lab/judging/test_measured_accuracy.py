@@ -12,6 +12,7 @@ import yaml
 from tiny_bundle import write_tiny_bundle
 from typer.testing import CliRunner
 
+from mmedge_lab.judging.bundle_cases import ANY, Case
 from mmedge_lab.judging.measured_accuracy import read_report, with_accuracy
 from mmedge_ros.commands.main import app
 from mmedge_ros.configuration import ConfigurationError
@@ -29,25 +30,27 @@ SPACE = ConfigurationSpace(
 
 def row(rate: float, level: str, iou: float, places: float = 0.5) -> dict[str, Any]:
     return {
-        'camera_rate': rate,
-        'camera_level': level,
-        'radar_rate': 20.0,
-        'radar_level': 'any',
-        'streaming_mean_iou': {'value': iou, 'low': None, 'high': None},
-        'place_recall': {'value': places, 'low': None, 'high': None},
+        'name': Case(rate, level, 20.0, ANY).name,
+        'values': {
+            'streaming_mean_iou': {'value': iou, 'low': None, 'high': None},
+            'place_recall': {'value': places, 'low': None, 'high': None},
+        },
     }
 
 
-def report(*rows: dict[str, Any], manifest: str = MANIFEST) -> dict[str, Any]:
-    digest = hashlib.sha256(manifest.encode()).hexdigest()
+def report(*rows: dict[str, Any], manifest: str = MANIFEST, **against: object) -> dict[str, Any]:
     return {
-        'bundle': {'name': 'small_bundle', 'sha256': digest},
-        'set': 'validation',
-        'flights': ['day_1', 'night_2'],
-        'seconds': 16.0,
-        'profile': 'nominal: everything alike',
-        'configurations': [*rows],
-        'monotony': {'streaming_mean_iou': {'steps': 4, 'falls': [{}]}},
+        'tables': [
+            {'title': '', 'rows': [{'name': 'fusion', 'values': {}, 'against': against}]},
+            {'title': 'configurations', 'rows': [*rows]},
+        ],
+        'evaluated': {
+            'manifest': hashlib.sha256(manifest.encode()).hexdigest(),
+            'set': 'validation',
+            'flights': ['day_1', 'night_2'],
+            'seconds': 16.0,
+            'service_times': 'nominal: everything alike',
+        },
     }
 
 
@@ -76,26 +79,15 @@ def test_the_manifest_says_how_it_was_measured_and_keeps_the_rest() -> None:
     entry = yaml.safe_load(text)['accuracy']
     assert entry['flights'] == ['day_1', 'night_2']
     assert (entry['set'], entry['seconds']) == ('validation', 16.0)
-    assert (entry['steps'], entry['steps_down_beyond_noise']) == (4, 1)
     assert '0.9 streaming mean IoU' in entry['measure']
 
 
 def test_the_manifest_says_what_the_fusion_networks_add_beside_rules() -> None:
-    measured = {
-        'factor': 'all',
-        'stratum': 'all',
-        'figure': 'streaming_mean_iou',
-        'against': 'decision_fusion',
-        'value': -0.01,
-        'low': -0.02,
-        'high': -0.004,
-        'excludes_zero': True,
-    }
-    others = [measured | {'stratum': 'night'}, measured | {'against': 'camera_only'}]
-    judged = report(*ROWS) | {'differences': [*others, measured]}
-    entry = yaml.safe_load(with_accuracy(MANIFEST, judged))['accuracy']
-    assert entry['fusion_gain'] == {'value': -0.01, 'low': -0.02, 'high': -0.004}
-    alone = report(*ROWS) | {'differences': others}
+    gain = {'value': -0.01, 'low': -0.02, 'high': -0.004}
+    other = {'streaming_mean_iou': {'value': 0.2, 'low': 0.1, 'high': 0.3}}
+    judged = report(*ROWS, decision_fusion={'streaming_mean_iou': gain}, camera_only=other)
+    assert yaml.safe_load(with_accuracy(MANIFEST, judged))['accuracy']['fusion_gain'] == gain
+    alone = report(*ROWS, camera_only=other)
     assert 'fusion_gain' not in yaml.safe_load(with_accuracy(MANIFEST, alone))['accuracy']
 
 
@@ -116,12 +108,15 @@ def test_a_report_about_other_networks_is_refused() -> None:
 
 @pytest.mark.parametrize('value', [None, 'much', 1.5, -0.1, float('nan')])
 def test_a_configuration_without_a_figure_is_refused(value: object) -> None:
-    broken = row(10.0, 'small', 0.3) | {'place_recall': {'value': value}}
-    with pytest.raises(ConfigurationError, match='no place_recall of 10 Hz small'):
+    broken = row(10.0, 'small', 0.3)
+    broken['values']['place_recall'] = {'value': value}
+    with pytest.raises(ConfigurationError, match='no place_recall of camera small 10 Hz'):
         with_accuracy(MANIFEST, report(broken, *ROWS[1:]))
 
 
-@pytest.mark.parametrize('content', ['', '[]', '{"configurations": []}', '{', '[' * 100_000])
+@pytest.mark.parametrize(
+    'content', ['', '[]', '{"tables": []}', '{"tables": 3}', '{', '[' * 100_000]
+)
 def test_what_is_no_report_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / 'report.json'
     path.write_text(content)

@@ -8,7 +8,7 @@ from hand_made_encoded_flight import encoded_flight
 from hand_made_gates import always
 from hand_made_truth import BOX, decided, film, moved, run, track, true_person
 
-from mmedge_lab.judging.bundle_evaluation import NOMINAL
+from mmedge_lab.judging.bundle_under_test import NOMINAL
 from mmedge_lab.training.gate_loop import (
     AtRandom,
     FlightLoop,

@@ -13,8 +13,7 @@ from truth_fixtures import recording_with_truth, write_short_flights
 from typer.testing import CliRunner, Result
 
 from mmedge_lab.commands.train import train_app
-from mmedge_lab.judging.bundle_evaluation import NOMINAL
-from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest
 from mmedge_lab.training import gate_training
 from mmedge_lab.training.certificate import FlightLoss
 from mmedge_lab.training.dense_training import Fit
