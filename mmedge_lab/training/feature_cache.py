@@ -93,13 +93,13 @@ class CachedFlight:
         return tuple(level for kind, level in self.grids if kind == modality)
 
 
-def cache_key(flight: Mapping[str, Any], parts: str, stride_ns: int) -> str:
+def cache_key(flight: Mapping[str, Any], made_from: Mapping[str, Any], stride_ns: int) -> str:
     """Return the digest of what the cache of one flight depends on.
 
     :param flight: what makes the flight what it is
-    :param parts: digest of the encoders
+    :param made_from: encoders, and what stands in for the truth
     """
-    content = json.dumps([_LAYOUT, flight, parts, stride_ns], sort_keys=True)
+    content = json.dumps([_LAYOUT, flight, made_from, stride_ns], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from mmedge_lab.training import OnShare, TrainingError
+from mmedge_lab.training import OnShare
 from mmedge_lab.training.feature_cache import (
     FindTruth,
     Grid,
@@ -87,65 +85,26 @@ def bundle_encoders(
     return made
 
 
-@dataclass(frozen=True)
-class CacheTask:
-    """One flight to be encoded: with which bundle (of this ``digest``), to where.
+def cache_flight(
+    flight: Path,
+    folder: Path,
+    bundle: Path,
+    made_from: Mapping[str, Any],
+    stride_ns: int,
+    levels: Sequence[str],
+    teacher: FindTruth | None,
+    on_share: OnShare,
+) -> None:
+    """Encode a flight with levels of a bundle, unless that was done before.
 
-    ``levels`` are those it is encoded with, () for all.
-    ``teacher`` is the detector that stands in for the truth, None where flights have their own.
+    :param made_from: what it depends on beside the flight: plain values
+    :param levels: () for all
+    :param teacher: the detector that stands in for the truth, None where flights have their own
     """
-
-    flight: Path
-    folder: Path
-    bundle: Path
-    digest: str
-    stride_ns: int
-    levels: tuple[str, ...] = ()
-    teacher: FindTruth | None = None
-    teacher_key: str = ''
-
-    def run(self) -> None:
-        """Encode the flight, unless that was done before."""
-        described = {
-            **describe_flight(self.flight),
-            'truth': self.teacher_key,
-            'levels': self.levels,
-        }
-        key = cache_key(described, self.digest, self.stride_ns)
-        opened = partial(bundle_encoders, self.bundle, self.levels)
-        write_flight(self.flight, self.folder, key, opened, self.stride_ns, self.teacher)
-
-
-def run_tasks(tasks: Sequence[CacheTask], processes: int, on_share: OnShare) -> None:
-    """Encode flights, several at a time; what is whole stays where one of them fails.
-
-    :param processes: 1 does without further ones
-    :raises TrainingError: if a flight cannot be used
-    :raises ReplayError: if one cannot be read
-    :raises OSError: if it cannot be written
-    """
-    if processes <= 1 or len(tasks) <= 1:
-        for done, task in enumerate(tasks):
-            on_share(done / len(tasks))
-            task.run()
-        return
-    context = multiprocessing.get_context('spawn')
-    with ProcessPoolExecutor(processes, context) as pool:
-        waiting = [pool.submit(_run, task) for task in tasks]
-        try:
-            for done, future in enumerate(as_completed(waiting), 1):
-                future.result()
-                on_share(done / len(tasks))
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-
-
-def _run(task: CacheTask) -> None:
-    try:
-        task.run()
-    except EncodingError as err:
-        raise TrainingError(str(err)) from err
+    key = cache_key({**describe_flight(flight), 'levels': list(levels)}, made_from, stride_ns)
+    opened = partial(bundle_encoders, bundle, levels)
+    write_flight(flight, folder, key, opened, stride_ns, teacher)
+    on_share(1.0)
 
 
 @lru_cache(maxsize=1)

@@ -11,11 +11,13 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from mmedge_lab.judging.flight_workers import do_flight_works
 from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import (
     encoder_entries,
@@ -25,7 +27,7 @@ from mmedge_lab.training.bundle_files import (
 from mmedge_lab.training.checkpoint import read_index, whole_folder
 from mmedge_lab.training.detector_training import TrainedDetector
 from mmedge_lab.training.feature_cache import CachedFlight, flights_digest, read_flight
-from mmedge_lab.training.flight_encoders import CacheTask, run_tasks
+from mmedge_lab.training.flight_encoders import cache_flight
 from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, LEVELS, FusionSettings
 from mmedge_lab.training.grid_projection import LevelNetwork, fit_projections
 from mmedge_lab.training.network_export import export_camera_level, write_graph
@@ -103,28 +105,33 @@ def prepare_features(request: FeaturesRequest, report: Report) -> Features:
     """
     request.folder.mkdir(parents=True, exist_ok=True)
     parts = prepare_parts(request, part_of(report, 0.0, _PARTS))
-    tasks = {
-        name: [
-            CacheTask(
-                flight,
-                request.folder / CACHE / (name or TRAIN) / flight.name,
-                parts.folder,
-                parts.digest,
-                request.settings.stride_ns,
-                () if name else _levels_of(place),
-                request.teacher,
-                request.truth_key,
-            )
-            for place, flight in enumerate(of_set)
-        ]
+    made_from = {'encoders': parts.digest, 'truth': request.truth_key}
+    folders = {
+        name: [request.folder / CACHE / (name or TRAIN) / flight.name for flight in of_set]
         for name, of_set in request.sets.items()
     }
-    run_tasks(
-        [task for of_set in tasks.values() for task in of_set],
+    works = {
+        f'{name or TRAIN}/{flight.name}': partial(
+            cache_flight,
+            flight,
+            folder,
+            parts.folder,
+            made_from,
+            request.settings.stride_ns,
+            () if name else _levels_of(place),
+            request.teacher,
+        )
+        for name, of_set in request.sets.items()
+        for place, (flight, folder) in enumerate(zip(of_set, folders[name], strict=True))
+    }
+    encoding = part_of(report, _PARTS, _CACHED)
+    do_flight_works(
+        works,
         request.processes,
-        lambda share: report(_PARTS + (_CACHED - _PARTS) * share, 'encoding flights'),
+        lambda share, whole: encoding(share, f'encoding flights: {whole} of {len(works)}'),
+        TrainingError,
     )
-    sets = {name: tuple(read_flight(t.folder) for t in of_set) for name, of_set in tasks.items()}
+    sets = {name: tuple(read_flight(folder) for folder in of) for name, of in folders.items()}
     digest = flights_digest(sets[''])
     embeddings, facts = _embedding(
         request,

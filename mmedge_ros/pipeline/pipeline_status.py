@@ -103,6 +103,5 @@ def _gate_figures(gate: SkipStatus) -> dict[str, object]:
         'gate_threshold': f'{gate.threshold:.4g}',
         'gate_audits': gate.audits,
         'gate_audit_loss': f'{gate.audit_loss:.3f}',
-        'gate_alarms': gate.alarms,
         'gate_off': gate.is_off,
     }

@@ -23,15 +23,9 @@ class AuditParameters:
     share: float = 0.03
     # Which windows are drawn.
     seed: int = 0
-    # How sure (logarithm of odds, 20 to 1) drift must be before the threshold is tightened; more
+    # How sure (logarithm of odds, 400 to 1) drift must be before the gate is switched off; more
     # means fewer false alarms and a longer wait.
-    alarm: float = 3.0
-    # How far an alarm raises the threshold, in units of the logit.
-    step: float = 1.0
-    # Alarms after which the gate is switched off, and audits in a row without one that take a
-    # step back.
-    alarms: int = 3
-    relief: int = 100
+    alarm: float = 6.0
 
 
 class AuditPlan:
@@ -66,56 +60,34 @@ class DriftMonitor:
 
     A cumulative sum of log-likelihood ratios (Page, 1954) between the usual mean loss and one
     three times as large. A loss between 0 and 1 counts for both, in these parts: whatever its
-    distribution, false alarms are not more frequent than of one that is always 0 or 1.
+    distribution, false alarms are not more frequent than of one that is always 0 or 1. After an
+    alarm the gate stays off: a person has to look at it.
 
+    :param alarm: how sure it must be, see `AuditParameters`
     :param usual: mean loss of early decisions on the flights that certified the gate, 0..1
     """
 
-    def __init__(self, parameters: AuditParameters, usual: float) -> None:
-        self._parameters = parameters
+    def __init__(self, alarm: float, usual: float) -> None:
+        self._alarm = alarm
         usual = min(max(usual, _LEAST_USUAL), _MOST_USUAL)
         drifted = min(_DRIFTED * usual, 0.5 + 0.5 * usual)
         self._lost = math.log(drifted / usual)
         self._kept = math.log((1.0 - drifted) / (1.0 - usual))
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget everything: the gate is as good as new."""
-        self.audits = 0
-        self.alarms = 0
         self._sum = 0.0
-        self._quiet = 0
         self._recent: deque[float] = deque(maxlen=_KEPT)
+        self.audits = 0
+        self.is_off = False
 
     def observe(self, loss: float) -> bool:
-        """Enter the loss of an audit, 0..1; returns whether it raises an alarm."""
+        """Enter the loss of an audit, 0..1; returns whether it switches the gate off."""
         self.audits += 1
         self._recent.append(loss)
         evidence = loss * self._lost + (1.0 - loss) * self._kept
         self._sum = max(self._sum + evidence, 0.0)
-        if self._sum >= self._parameters.alarm:
-            self._sum, self._quiet = 0.0, 0
-            self.alarms += 1
-            return True
-        self._quiet += 1
-        if self._quiet >= self._parameters.relief and not self.is_off:
-            self._quiet = 0
-            self.alarms = max(self.alarms - 1, 0)
-        return False
-
-    @property
-    def is_off(self) -> bool:
-        """Whether the gate is so far off that it must not be used."""
-        return self.alarms >= self._parameters.alarms
+        was_off, self.is_off = self.is_off, self.is_off or self._sum >= self._alarm
+        return self.is_off and not was_off
 
     @property
     def loss(self) -> float:
         """Mean loss of the last audits, NaN without any."""
         return sum(self._recent) / len(self._recent) if self._recent else math.nan
-
-    def tightened(self, threshold: float) -> float:
-        """Return the threshold after all alarms; 1 is never reached by a confidence."""
-        if self.is_off or threshold >= 1.0:
-            return math.inf
-        logit = math.log(max(threshold, 1e-12) / (1.0 - threshold))
-        return 1.0 / (1.0 + math.exp(-(logit + self.alarms * self._parameters.step)))

@@ -69,7 +69,6 @@ class SkipStatus:
 
     slow: str
     threshold: float
-    alarms: int
     audit_loss: float
     audits: int
     evaluations: int
@@ -111,7 +110,7 @@ class SkipControl:
         self._allowed = modalities
         self._periods_ns = dict(periods_ns or {})
         self._plan = AuditPlan(parameters.audits, self._stride_ns, self._window_ns)
-        self.drift = DriftMonitor(parameters.audits, usual_loss)
+        self.drift = DriftMonitor(parameters.audits.alarm, usual_loss)
         self._slow = SlowModality()
         self.evaluations = self.early = self.granted = self.resumed = 0
         self.reset()
@@ -127,9 +126,9 @@ class SkipControl:
     @property
     def threshold(self) -> float:
         """The confidence that is needed now; infinite while the gate is off."""
-        if self.parameters.delta <= 0.0:
+        if self.parameters.delta <= 0.0 or self.drift.is_off or self._threshold >= 1.0:
             return math.inf
-        return self.drift.tightened(self._threshold)
+        return self._threshold
 
     @property
     def status(self) -> SkipStatus:
@@ -137,7 +136,6 @@ class SkipControl:
         return SkipStatus(
             slow=self._slow.choose(),
             threshold=self.threshold,
-            alarms=self.drift.alarms,
             audit_loss=self.drift.loss,
             audits=self.drift.audits,
             evaluations=self.evaluations,
@@ -177,20 +175,11 @@ class SkipControl:
 
     def audited(self, loss: float) -> None:
         """Enter what an audited window's would-be decision loses against the full one, 0..1."""
-        if not self.drift.observe(loss):
-            return
-        lost = 100.0 * self.drift.loss
-        if self.drift.is_off:
+        if self.drift.observe(loss):
             _LOG.warning(
                 'early decisions lose too much against full ones (%.0f points of IoU in the last '
                 'audits): nothing is skipped any more; train or calibrate the gate for this scene',
-                lost,
-            )
-        else:
-            _LOG.warning(
-                'early decisions lose more than they used to (%.0f points of IoU in the last '
-                'audits): the gate must now be surer',
-                lost,
+                100.0 * self.drift.loss,
             )
 
     def open_window(self, end_ns: int | None, now_ns: int) -> OpenWindow | None:

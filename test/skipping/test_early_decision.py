@@ -228,7 +228,7 @@ def test_an_audit_compares_what_would_have_been_decided(learned: bool) -> None:
     def fusion() -> FeatureFusion | None:
         return FeatureFusion(FakeFusionNetworks(), DecodingParameters(0.1)) if learned else None
 
-    every = AuditParameters(share=1.0, alarms=100)
+    every = AuditParameters(share=1.0, alarm=1e9)
     steady = Rig(always(1.0), audits=every, fusion=fusion())
     steady.play(0.0, 2000.0)
     assert all(d.latency >= 0.0 for d in steady.decisions)

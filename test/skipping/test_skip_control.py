@@ -180,16 +180,9 @@ def test_a_rest_ends_where_an_audited_window_begins() -> None:
     assert lease.skip_until_ns == at(395)  # the audited window is (400, 900]
 
 
-def test_drift_raises_the_threshold_and_switches_the_gate_off(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_drift_switches_the_gate_off(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(0.8, periods_ns=PERIODS)
-    first = bench.control.threshold
-    while not bench.control.drift.alarms:
-        bench.control.audited(1.0)
-    assert first == pytest.approx(0.8)
-    assert first < bench.control.threshold < 1.0
-    assert 'surer' in caplog.text
+    assert bench.control.threshold == 0.8
     while not bench.control.status.is_off:
         bench.control.audited(1.0)
     assert 'nothing is skipped any more' in caplog.text
