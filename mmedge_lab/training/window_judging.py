@@ -38,35 +38,13 @@ RunNetwork = Callable[[WindowBatch], Maps]
 
 
 class Figures(NamedTuple):
-    """How right boxes of people are from one threshold on.
+    """How right boxes of people are from one threshold on, as sums and what follows from them.
 
-    ``mean_iou`` of people of 20 px and more, ``worth`` the sum of IoU of all people over their
-    number and that of the wrong boxes, ``range_error`` the median error of ranges as a share,
-    ``range_deviation`` the root of the mean square of ln(range / true range).
+    ``people`` to detect, those of 20 px and more (``tall``), the sums of IoU of both, people met,
+    wrong boxes, and the errors of ranges (N,) as shares of the true ones, signed.
     """
 
     threshold: float
-    people: int
-    mean_iou: float
-    recall: float
-    precision: float
-    worth: float
-    range_error: float
-    range_deviation: float
-
-    def plain(self) -> dict[str, float]:
-        """Return the figures that are known."""
-        known = {k: v for k, v in self._asdict().items() if v == v}
-        return {k: round(v, _DIGITS) if isinstance(v, float) else v for k, v in known.items()}
-
-
-class Counts(NamedTuple):
-    """What figures are made of, from one threshold on.
-
-    People to detect, those of 20 px and more, the sums of IoU of both, people met, wrong boxes,
-    and the errors of ranges (N,) as shares of the true ones, signed.
-    """
-
     people: int
     tall: int
     iou: float
@@ -74,6 +52,31 @@ class Counts(NamedTuple):
     hits: int
     wrong: int
     errors: FloatArray
+
+    @property
+    def worth(self) -> float:
+        """The sum of IoU of all people over their number and that of the wrong boxes."""
+        return _ratio(self.iou, self.people + self.wrong)
+
+    def plain(self) -> dict[str, float]:
+        """Return the figures that are known; ``mean_iou`` is of people of 20 px and more.
+
+        ``range_error`` is the median error of ranges as a share, ``range_deviation`` the root of
+        the mean square of ln(range / true range).
+        """
+        errors = self.errors if len(self.errors) else np.full(1, np.nan)
+        figures = {
+            'threshold': self.threshold,
+            'people': self.tall,
+            'mean_iou': _ratio(self.iou_tall, self.tall),
+            'recall': _ratio(self.hits, self.people),
+            'precision': _ratio(self.hits, self.hits + self.wrong),
+            'worth': self.worth,
+            'range_error': float(np.median(np.abs(errors))),
+            'range_deviation': float(np.sqrt(np.square(np.log1p(errors)).mean())),
+        }
+        known = {name: value for name, value in figures.items() if value == value}
+        return {k: round(v, _DIGITS) if isinstance(v, float) else v for k, v in known.items()}
 
 
 class _Detected(NamedTuple):
@@ -101,32 +104,14 @@ class Judgement:
         )
         self._pairs.append((_Detected(boxes, scores, distances), truth))
 
-    def counts(self, threshold: float) -> Counts:
-        """Count up the boxes that score so much or more."""
-        counts = [_count(detected, truth, threshold) for detected, truth in self._pairs]
-        return Counts(
-            sum(c.people for c in counts),
-            sum(c.tall for c in counts),
-            sum(c.iou for c in counts),
-            sum(c.iou_tall for c in counts),
-            sum(c.hits for c in counts),
-            sum(c.wrong for c in counts),
-            np.concatenate([np.zeros(0), *(c.errors for c in counts)]),
-        )
-
     def at(self, threshold: float) -> Figures:
         """Return the figures of the boxes that score so much or more."""
-        counts = self.counts(threshold)
-        known = len(counts.errors) > 0
+        rows = [_count(detected, truth, threshold) for detected, truth in self._pairs]
+        sums = np.sum([row[:-1] for row in rows], axis=0).tolist() if rows else [0] * 6
+        people, tall, iou, iou_tall, hits, wrong = sums
+        errors = np.concatenate([np.zeros(0), *(row[-1] for row in rows)])
         return Figures(
-            threshold,
-            counts.tall,
-            _ratio(counts.iou_tall, counts.tall),
-            _ratio(counts.hits, counts.people),
-            _ratio(counts.hits, counts.hits + counts.wrong),
-            _ratio(counts.iou, counts.people + counts.wrong),
-            float(np.median(np.abs(counts.errors))) if known else np.nan,
-            float(np.sqrt(np.square(np.log1p(counts.errors)).mean())) if known else np.nan,
+            threshold, int(people), int(tall), iou, iou_tall, int(hits), int(wrong), errors
         )
 
     def best(self) -> Figures:
@@ -160,7 +145,10 @@ def judge(
     return fused, alone
 
 
-def _count(detected: _Detected, truth: TrueObjects, threshold: float) -> Counts:
+def _count(
+    detected: _Detected, truth: TrueObjects, threshold: float
+) -> tuple[float, float, float, float, float, float, FloatArray]:
+    """Return the sums of `Figures` at one instant."""
     frame = _frame_of(truth)
     kept = detected.scores >= threshold
     match = match_boxes(frame, detected.boxes[kept])
@@ -170,7 +158,7 @@ def _count(detected: _Detected, truth: TrueObjects, threshold: float) -> Counts:
     with np.errstate(invalid='ignore', divide='ignore'):
         ratios = detected.distances[kept][match.partners[met]] / frame.ranges[people][met]
     errors = ratios - 1.0
-    return Counts(
+    return (
         len(tall),
         int(tall.sum()),
         float(match.overlaps.sum()),

@@ -103,14 +103,10 @@ def _judged(path: Path | None, what: str, threshold: float, of: CachedFlight) ->
 
 def plain_sums(judgement: Judgement, threshold: float) -> Sums:
     """Return the sums that the figures of the bench are made of."""
-    counts = judgement.counts(threshold)
+    figures = judgement.at(threshold)
     return {
-        'people': counts.people,
-        'tall': counts.tall,
-        'iou': counts.iou,
-        'iou_tall': counts.iou_tall,
-        'hits': counts.hits,
-        'shown': counts.hits + counts.wrong,
-        'boxes': counts.people + counts.wrong,
-        'errors': [float(abs(error)) for error in counts.errors],
+        **{name: float(getattr(figures, name)) for name in figures._fields[1:-2]},
+        'shown': figures.hits + figures.wrong,
+        'boxes': figures.people + figures.wrong,
+        'errors': [float(abs(error)) for error in figures.errors],
     }
