@@ -140,21 +140,9 @@ def test_labels_stay_in_the_picture_and_cover_no_other(
         assert apart or first[3] < second[1] or second[3] < first[1]
 
 
-def test_five_people_in_a_crowd_are_all_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    labels = Labels(monkeypatch)
-    crowd = [track(n, Box(100 + 10 * n, 100, 180 + 10 * n, 300)) for n in range(5)]
-    annotate(picture(), NOW_NS, decision(*crowd))
-    assert len(labels.texts) == 5
-
-
 @pytest.mark.parametrize('edge', [float('nan'), float('inf'), 1e300])
 def test_a_box_that_cannot_be_drawn_does_no_harm(edge: float) -> None:
     annotate(picture(), NOW_NS, decision(track(1, Box(0.0, 0.0, edge, 50.0))))
-
-
-def test_consecutive_tracks_look_different() -> None:
-    colours = np.array([colour_of(number) for number in range(30)])
-    assert np.abs(np.diff(colours, axis=0)).max(axis=1).min() > 0.3
 
 
 # How colours look with one kind of cones missing (Machado, Oliveira, Fernandes 2009), linear RGB.
@@ -175,10 +163,6 @@ def test_the_colours_of_tracks_stay_apart_for_colour_blind_people(matrix: Any) -
     assert min(apart) > 14.0  # 2.3 is the least difference people notice
 
 
-def test_the_same_id_has_the_same_colour() -> None:
-    assert colour_of(3) == colour_of(3) != colour_of(4)
-
-
 def test_people_really_there_are_dashed_and_no_label_covers_them() -> None:
     truth = [Box(100, 60, 160, 98)]  # right where the label of the track would be
     known = decision(track(1, Box(100, 100, 200, 300)))
@@ -186,12 +170,6 @@ def test_people_really_there_are_dashed_and_no_label_covers_them() -> None:
     upper = (drawn[60, 100:160] == WHITE).all(axis=1)
     assert 0.3 < upper.mean() < 0.9
     assert (drawn[65:95, 105:155] == GREY).all()
-
-
-def test_ids_alone_leave_out_range_and_speed(monkeypatch: pytest.MonkeyPatch) -> None:
-    labels = Labels(monkeypatch)
-    annotate(picture(), NOW_NS, decision(track(7, Box(100, 100, 200, 300))), ids_only=True)
-    assert labels.texts == ['7']
 
 
 def test_returns_are_dots_and_those_that_move_stand_out() -> None:

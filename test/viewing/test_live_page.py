@@ -116,7 +116,7 @@ def test_a_browser_that_comes_later_sees_the_present_state(page: LivePage) -> No
 def test_a_browser_that_stalls_delays_nothing_and_is_dropped(
     page: LivePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_page._Handler, 'timeout', 0.3)
+    monkeypatch.setattr(live_page._Handler, 'timeout', 2.0)
     with looking(page), looking(page) as other:
         eventually(lambda: page.watchers == 2)
         begun = time.monotonic()
@@ -126,17 +126,6 @@ def test_a_browser_that_stalls_delays_nothing_and_is_dropped(
         while other.state()['number'] < 99:
             pass
         eventually(lambda: page.watchers == 1)
-
-
-def test_a_slow_browser_skips_to_the_newest_state(page: LivePage) -> None:
-    with looking(page) as browser:
-        eventually(lambda: page.watchers == 1)
-        for number in range(100):
-            page.update({'number': number, 'filling': 'x' * 200_000})
-        seen = [browser.state()['number']]
-        while seen[-1] < 99:
-            seen.append(browser.state()['number'])
-    assert len(seen) < 60
 
 
 def test_a_picture_is_drawn_once_and_only_for_those_who_want_it(page: LivePage) -> None:
@@ -152,17 +141,6 @@ def test_a_picture_is_drawn_once_and_only_for_those_who_want_it(page: LivePage) 
     assert shown.shape == GREY.shape
 
 
-def test_pictures_may_change_their_size(page: LivePage) -> None:
-    after = '0'
-    for side in (10, 200, 1):
-        page.show(lambda side=side: np.zeros((side, 2 * side, 3), np.uint8))
-        answer, data = request(page, f'/picture?after={after}')
-        after = answer.headers['Picture-Number']
-        shown = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-        assert shown is not None
-        assert shown.shape == (side, 2 * side, 3)
-
-
 def test_a_picture_that_cannot_be_drawn_is_passed_over(page: LivePage) -> None:
     page.show(lambda: None)
     answer, data = request(page, '/picture?after=0')
@@ -176,19 +154,6 @@ def test_without_a_newer_picture_the_answer_is_empty(
     assert request(page, '/picture?after=0')[0].status == 204
     page.show(lambda: GREY)
     assert request(page, '/picture?after=1')[0].status == 204
-
-
-@pytest.mark.parametrize(
-    'path', ['/picture?after=x', '/picture?after=-1', '/picture?after=' + 40 * '9', '/picture?%']
-)
-def test_a_senseless_number_means_any_picture(page: LivePage, path: str) -> None:
-    page.show(lambda: GREY)
-    assert request(page, path)[0].status == 200
-
-
-@pytest.mark.parametrize('path', ['/../live_page.py', '/page/page.html', '/etc/passwd'])
-def test_nothing_but_the_page_is_served(page: LivePage, path: str) -> None:
-    assert request(page, path)[0].status == 404
 
 
 @pytest.mark.parametrize(
@@ -268,30 +233,6 @@ def test_a_request_that_comes_drop_by_drop_is_cut_off(
     assert request(page, '/')[0].status == 200
 
 
-@pytest.mark.parametrize(
-    'hostile',
-    [
-        b'GET ' + b'x' * 200_000,
-        b'\x00\xff\xfe' * 1000 + b'\r\n\r\n',
-        b'GET /picture?after=%00%ff HTTP/9.9\r\nHost: localhost\r\n\r\n',
-        b'GET http://[::1 HTTP/1.1\r\nHost: localhost\r\n\r\n',
-        b'GET /states HTTP/1.1\r\n' + 500 * b'X: y\r\n' + b'\r\n',
-        b'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n',
-        b'GET /states HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n\r\n\x81\xff',
-    ],
-)
-def test_a_request_that_is_none_harms_nobody(
-    page: LivePage, hostile: bytes, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with socket.create_connection((HOST, page.port)) as connection:
-        connection.sendall(hostile)
-        connection.settimeout(PATIENCE)
-        with suppress(OSError):
-            connection.recv(100)
-    assert request(page, '/')[0].status == 200
-    assert 'Traceback' not in ''.join(capfd.readouterr())
-
-
 # Hypothesis shows what it draws from, so what is huge comes later.
 HUGE = (
     (b'/picture?many', b'/picture?' + b'after=1&' * 3000),
@@ -312,20 +253,10 @@ PATHS = st.one_of(
     ),
     st.text(st.characters(max_codepoint=255), max_size=60),
 )
+NAMES = 'Host Content-Length Expect Transfer-Encoding Range Connection X'
 HEADERS = st.lists(
     st.tuples(
-        st.sampled_from(
-            [
-                'Host',
-                'Content-Length',
-                'Expect',
-                'Transfer-Encoding',
-                'Range',
-                'Connection',
-                'X',
-                '',
-            ]
-        ),
+        st.sampled_from([*NAMES.split(), '']),
         st.one_of(
             st.sampled_from(['localhost', '-1', '9' * 30, '100-continue', 'chunked', 'long']),
             st.text(st.characters(max_codepoint=255), max_size=30),

@@ -57,9 +57,3 @@ def test_rates_follow_what_comes_and_sink_to_zero(seconds: Seconds) -> None:
     assert units.figures() == {'rate': pytest.approx(20.0, rel=0.05), 'level': 'medium'}
     seconds.now += 4.0
     assert units.figures()['rate'] == 0.0
-
-
-def test_one_unit_makes_no_rate(seconds: Seconds) -> None:
-    units = RecentUnits(seconds)
-    units.add(a_unit())
-    assert units.figures()['rate'] == 0.0
