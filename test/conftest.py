@@ -29,8 +29,10 @@ LONGEST = (
 NEED_ROS = [
     'ros',
     'commands/test_demo.py',
-    'lab/bench/test_latency_bench.py',
-    'lab/bench/test_overload_bench.py',
+    'lab/rivals/mmedge/test_cpu_step_bench.py',
+    'lab/rivals/mmedge/test_described_bench.py',
+    'lab/rivals/mmedge/test_latency_bench.py',
+    'lab/rivals/mmedge/test_overload_bench.py',
 ]
 collect_ignore = [] if HAS_ROS else NEED_ROS
 

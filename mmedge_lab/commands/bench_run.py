@@ -103,6 +103,12 @@ BENCHES: Mapping[str, BenchEntry] = {
     'describing': BenchEntry(
         f'{_MMEDGE}.described_bench', 'Decisions beside a language model (MODEL.gguf FLIGHT).'
     ),
+    'optimizer': BenchEntry(
+        f'{_MMEDGE}.optimizer_bench', 'The optimiser beside exhaustive search, and its time.'
+    ),
+    'contention': BenchEntry(
+        f'{_MMEDGE}.contention_bench', 'Latencies that change without notice, in tables.'
+    ),
     'radar-stream': BenchEntry(
         f'{_MMEDGE}.tlv_mutation', "The radar's parser fed with damaged streams."
     ),

@@ -8,16 +8,18 @@ configuration that runs, and the work after them. A table that is never correcte
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.judging.stopwatch import Stopwatch
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Sums
+from mmedge_lab.rivals.mmedge.optimizer_bench import published_tables
 from mmedge_lab.rivals.mmedge.published_tables import PublishedTables, read_tables
 from mmedge_lab.rivals.mmedge.table_factors import TableFactors, table_factors, table_space
 from mmedge_ros.configuration.accuracy_predictor import AccuracyTable
@@ -39,12 +41,18 @@ _SMALLEST_FACTOR = 0.2
 # What a table has no share for: transport, and how much it scatters.
 _TRANSPORT = StageTime(1e-4, 0.1)
 _LEAST_SCATTER = 0.02
-# Of a report: the limit under which the paper promises 81 ms and takes 519, s; decisions of a
-# phase, and the tables that become true in turn.
-_LIMIT, _DECISIONS = 0.120, 60
+# The tables that become true in turn.
 _PHASES = ('H', 'C64', 'C50', 'H')
-_OF_A_PHASE = ('late', 'regret_at_end', 'feasible')
-_DATA, _FOLDER = 'MMEDGE_DATA', 'mmedge_tables'
+LOOP, STATIC = 'the configuration loop that flies', 'a static table'
+_FIGURES = {
+    'late': Figure('late, %', 'late', 'decisions', 1, scale=100.0),
+    'outliers': Figure('outliers', 'outliers', digits=1),
+    'changes': Figure('changes', 'changes', digits=1),
+    'at_end': Figure('accuracy at the end, %', 'at_end', digits=2),
+    'best': Figure('best, %', 'best', digits=2),
+    'regret_at_end': Figure('regret at the end, points', 'regret_at_end', digits=2),
+    'regret': Figure('mean regret, points', 'regret', 'decisions', 2),
+}
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,6 @@ class AdaptiveDrone:
         self._random = np.random.default_rng((settings.seed, 1))
         self._noise = settings.noise
         self._decided, self._current = 0, 0
-        self.watch = Stopwatch()
 
     @property
     def _now(self) -> float:
@@ -115,9 +122,7 @@ class AdaptiveDrone:
 
     def choose(self) -> int:
         """Return the configuration to run."""
-        self.watch.start()
         made = self._loop.update(round(self._now * NS_PER_S), self._now)
-        self.watch.stop()
         if made is not None:
             self._current = int(self._table_index[self._space.index_of(made.modalities) or 0])
         return self._current
@@ -150,69 +155,89 @@ def best_choice(accuracy: FloatArray, latency: FloatArray, limit: float) -> int:
     return int(ties[latency[ties].argmin()])
 
 
-def run_contention(
-    tables: PublishedTables, phases: list[Path], settings: ContentionSettings
-) -> dict[str, Any]:
-    """Fly through the phases; return the report."""
+def bench(
+    request: BenchRequest,
+    *,
+    limit_ms: float = 120.0,
+    decisions: int = 60,
+    noise: float = 0.0,
+    outliers: float = 0.0,
+    seeds: int = 1,
+) -> Bench:
+    """Fly through changing latencies, knowing the first table and what was measured.
+
+    Inputs are a table of percent and the tables of ms that become true in turn; those published
+    with the paper, H, C64, C50 and H again, by default.
+
+    :param limit_ms: latency limit
+    :param decisions: in each phase
+    :param noise: scatter of latencies, 0.15 = 15 %
+    :param outliers: share of far too long ones
+    :param seeds: flights, each with other noise and outliers
+    """
+    if (
+        decisions < 1
+        or not limit_ms > 0.0
+        or not 0.0 <= noise <= 1.0
+        or not 0.0 <= outliers <= 1.0
+    ):
+        raise EvaluationError('a limit above 0, at least one decision, and shares of 0 to 1')
+    accuracy, *phases = request.inputs or published_tables(_PHASES)
+    tables = read_tables(accuracy, phases)
+    settings = ContentionSettings(limit_ms / 1e3, decisions, noise, outliers)
     space = table_space(tables.grid)
     factors = {path: table_factors(tables.latencies[path], space) for path in set(phases)}
-    drone = AdaptiveDrone(tables, factors, phases[0], settings)
-    flight = _fly(drone, tables, phases, settings)
-    best = best_choice(tables.accuracy, tables.latencies[phases[0]], settings.limit)
-    static = _fly(best, tables, phases, settings)
-    return {
-        'limit_ms': 1e3 * settings.limit,
-        'decisions_per_phase': settings.decisions,
-        'noise': settings.noise,
-        'outliers': settings.outliers,
-        'seed': settings.seed,
-        'configurations': tables.grid.size,
-        'decision_us': drone.watch.microseconds(),
-        'phases': _phases(tables, phases, settings, flight, listed=True),
-        'from_factors': {
-            'numbers': factors[phases[0]].numbers,
-            'r2': [round(factors[path].r2, 4) for path in phases],
+    explained = ', '.join(f'{factors[path].r2:.2f}' for path in phases)
+    rows = [
+        Row(name, partial(_phase, name, number), group=f'{number + 1}: {path.stem}')
+        for number, path in enumerate(phases)
+        for name in (LOOP, STATIC)
+    ]
+    return Bench(
+        'Latencies that change without notice, in tables',
+        request.chosen(rows),
+        _FIGURES,
+        request.repetitions(seeds),
+        lambda subject, _rows, _share: contended(
+            tables, phases, factors, replace(settings, seed=int(subject.seed))
+        ),
+        about={
+            'limit': f'{limit_ms:g} ms',
+            'decisions of a phase': decisions,
+            'noise': noise,
+            'outliers': outliers,
+            'numbers that explain a table': f'{factors[phases[0]].numbers} of {tables.grid.size}',
+            'R2 by phase': explained,
         },
-        'static_table': {'phases': _phases(tables, phases, settings, static)},
-    }
+    )
 
 
-def tables_folder() -> Path | None:
-    """Return the folder of the published tables below $MMEDGE_DATA; None where there is none."""
-    data = os.environ.get(_DATA, '')
-    folder = Path(data) / _FOLDER
-    return folder if data and folder.is_dir() else None
+def _phase(name: str, number: int, flown: Mapping[str, Sequence[Sums]]) -> Sums:
+    return flown[name][number]
 
 
-def published_steps(folder: Path) -> dict[str, Any]:
-    """Fly through H, C64, C50 and H again, beginning with what is known of H.
-
-    ``phases`` and ``static_phases`` (the first table, never corrected) say by phase how many
-    decisions were late and how many points of accuracy the last one is below the best.
-
-    :raises ConfigurationError: if the tables cannot be read
-    """
-    paths = [folder / f'latency_table_{name}.json' for name in _PHASES]
-    tables = read_tables(folder / 'accuracy_table.json', paths)
-    report = run_contention(tables, paths, ContentionSettings(_LIMIT, _DECISIONS))
-    static = report['static_table']['phases']
+def contended(
+    tables: PublishedTables,
+    phases: Sequence[Path],
+    factors: Mapping[Path, TableFactors],
+    settings: ContentionSettings,
+) -> dict[str, list[Sums]]:
+    """Fly through the phases; return the sums of each, of the loop and of a static table."""
+    drone = AdaptiveDrone(tables, factors, phases[0], settings)
+    best = best_choice(tables.accuracy, tables.latencies[phases[0]], settings.limit)
     return {
-        'limit_ms': 1e3 * _LIMIT,
-        'decisions': _DECISIONS,
-        'names': list(_PHASES),
-        'phases': [{key: phase[key] for key in _OF_A_PHASE} for phase in report['phases']],
-        'static_phases': [{key: phase[key] for key in _OF_A_PHASE} for phase in static],
-        'command': 'mmedge lab bench contention '
-        f'--accuracy ${_DATA}/{_FOLDER}/accuracy_table.json '
-        f'--phases {",".join(f"${_DATA}/{_FOLDER}/{path.name}" for path in paths)} '
-        f'--limits {1e3 * _LIMIT:g}ms --decisions {_DECISIONS}',
+        name: [
+            phase_sums(tables, path, decisions, settings.limit)
+            for path, decisions in zip(phases, _fly(flies, tables, phases, settings), strict=True)
+        ]
+        for name, flies in ((LOOP, drone), (STATIC, best))
     }
 
 
 def _fly(
     drone: AdaptiveDrone | int,
     tables: PublishedTables,
-    phases: list[Path],
+    phases: Sequence[Path],
     settings: ContentionSettings,
 ) -> list[list[Measured]]:
     """Return the decisions of each phase, of a drone or of one configuration in the same noise."""
@@ -235,48 +260,27 @@ def _fly(
     return flown
 
 
-def _phases(
-    tables: PublishedTables,
-    phases: list[Path],
-    settings: ContentionSettings,
-    flown: list[list[Measured]],
-    listed: bool = False,
-) -> list[dict[str, Any]]:
-    reports = []
-    for path, decisions in zip(phases, flown, strict=True):
-        real = tables.latencies[path]
-        best = best_choice(tables.accuracy, real, settings.limit)
-        feasible = bool(real[best] <= settings.limit)
-        chosen = np.array([decision.number for decision in decisions])
-        # What is more accurate than possible is late, and counted there.
-        regret = np.maximum(100.0 * (tables.accuracy[best] - tables.accuracy[chosen]), 0.0)
-        report: dict[str, Any] = {
-            'latency': str(path),
-            'feasible': feasible,
-            'best_accuracy': _percent(tables.accuracy[best]) if feasible else None,
-            'best_configuration': list(tables.grid.labels(best)),
-            'late': sum(decision.late for decision in decisions),
-            'late_in_table': int((real[chosen] > settings.limit).sum()),
-            'outliers': sum(decision.outlier for decision in decisions),
-            'changes': int((chosen[1:] != chosen[:-1]).sum()),
-            'accuracy_at_end': _percent(tables.accuracy[chosen[-1]]),
-            'regret_at_end': round(float(regret[-1]), 3) if feasible else None,
-            'regret_last_10': round(float(regret[-10:].mean()), 3) if feasible else None,
-            'regret_mean': round(float(regret.mean()), 3) if feasible else None,
-        }
-        if listed:
-            report['decisions'] = [
-                {
-                    'configuration': list(tables.grid.labels(decision.number)),
-                    'latency_ms': round(1e3 * decision.latency, 3),
-                    'late': decision.late,
-                    'outlier': decision.outlier,
-                }
-                for decision in decisions
-            ]
-        reports.append(report)
-    return reports
-
-
-def _percent(share: float) -> float:
-    return round(100.0 * float(share), 3)
+def phase_sums(
+    tables: PublishedTables, path: Path, decisions: Sequence[Measured], limit: float
+) -> Sums:
+    """Return the sums of a phase; what is impossible in it has no regret."""
+    real = tables.latencies[path]
+    best = best_choice(tables.accuracy, real, limit)
+    chosen = np.array([decision.number for decision in decisions])
+    sums: dict[str, float] = {
+        'decisions': len(decisions),
+        'late': sum(decision.late for decision in decisions),
+        'outliers': sum(decision.outlier for decision in decisions),
+        'changes': int((chosen[1:] != chosen[:-1]).sum()),
+        'at_end': 100.0 * float(tables.accuracy[chosen[-1]]),
+    }
+    if real[best] > limit:
+        return sums
+    # What is more accurate than possible is late, and counted there.
+    regret = np.maximum(100.0 * (tables.accuracy[best] - tables.accuracy[chosen]), 0.0)
+    return {
+        **sums,
+        'best': 100.0 * float(tables.accuracy[best]),
+        'regret_at_end': float(regret[-1]),
+        'regret': float(regret.sum()),
+    }

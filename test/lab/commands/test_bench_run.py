@@ -20,6 +20,7 @@ def run(*arguments: object):  # type: ignore[no-untyped-def]
     return CliRunner().invoke(lab_app, [str(argument) for argument in arguments])
 
 
+@needs_ros
 def test_every_bench_of_the_table_is_there() -> None:
     for entry in BENCHES.values():
         assert import_module(entry.module).bench.__doc__

@@ -1,20 +1,22 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mmedge_lab.judging.bench import BenchRequest, Sums, total_of
+from mmedge_lab.judging.run_bench import judge
 from mmedge_lab.rivals.mmedge.contention_bench import (
+    LOOP,
+    STATIC,
     ContentionSettings,
+    bench,
     best_choice,
-    published_steps,
-    run_contention,
-    tables_folder,
+    contended,
 )
 from mmedge_lab.rivals.mmedge.published_tables import PublishedTables
-from mmedge_ros.configuration import ConfigurationError
+from mmedge_lab.rivals.mmedge.table_factors import table_factors, table_space
 from mmedge_ros.configuration.configuration_space import Axis, ConfigurationGrid
 
 QUIET, BUSY = Path('quiet'), Path('busy')
@@ -45,50 +47,43 @@ def queueing_tables(seed: int) -> tuple[PublishedTables, float]:
     return PublishedTables(grid, accuracy, {QUIET: quiet, BUSY: busy}), limit
 
 
+def flown(
+    tables: PublishedTables, phases: list[Path], settings: ContentionSettings
+) -> dict[str, list[Sums]]:
+    space = table_space(tables.grid)
+    factors = {path: table_factors(tables.latencies[path], space) for path in set(phases)}
+    return contended(tables, phases, factors, settings)
+
+
 @pytest.mark.parametrize('seed', range(6))
 def test_it_adapts_on_tables_it_was_not_made_for(seed: int) -> None:
     tables, limit = queueing_tables(seed)
-    settings = ContentionSettings(limit, 60)
-    report = run_contention(tables, [QUIET, BUSY, QUIET], settings)
-    for phase in report['phases']:
-        assert phase['late'] <= 5
-        assert phase['regret_at_end'] <= 3.0
+    for phase in flown(tables, [QUIET, BUSY, QUIET], ContentionSettings(limit, 60))[LOOP]:
+        assert phase['late'] <= 5  # type: ignore[operator]
+        assert phase['regret_at_end'] <= 3.0  # type: ignore[operator]
 
 
 def test_noise_costs_few_late_decisions_and_a_static_table_many() -> None:
     for seed in (1, 3):
         tables, limit = queueing_tables(seed)
         settings = ContentionSettings(limit, 60, 0.15, outliers=0.02, seed=seed)
-        report = run_contention(tables, [QUIET, BUSY, QUIET], settings)
-        late = [phase['late'] for phase in report['phases']]
+        found = flown(tables, [QUIET, BUSY, QUIET], settings)
+        late = [total_of(phase, 'late') for phase in found[LOOP]]
         assert max(late) <= 10
-        assert report['static_table']['phases'][1]['late'] > max(20, 3 * late[1])
-
-
-def test_where_nothing_is_possible_the_fastest_is_run_however_far_off_the_limit() -> None:
-    for seed in (9, 12):
-        tables, _ = queueing_tables(seed)
-        latency = tables.latencies[QUIET]
-        settings = ContentionSettings(0.3 * float(latency.min()), 3)
-        [phase] = run_contention(tables, [QUIET], settings)['phases']
-        for decision in phase['decisions']:
-            assert decision['latency_ms'] < 1.2e3 * latency.min()
+        assert total_of(found[STATIC][1], 'late') > max(20, 3 * late[1])
 
 
 def test_a_phase_in_which_nothing_is_possible_has_no_regret() -> None:
     tables, _ = queueing_tables(0)
     impossible = 0.5 * float(tables.latencies[QUIET].min())
-    [phase] = run_contention(tables, [QUIET], ContentionSettings(impossible, 3))['phases']
-    assert not phase['feasible']
+    [phase] = flown(tables, [QUIET], ContentionSettings(impossible, 3))[LOOP]
     assert phase['late'] == 3
-    assert phase['best_accuracy'] is None
-    assert phase['regret_at_end'] is None
+    assert 'regret_at_end' not in phase
 
 
 def test_an_outlier_is_not_counted_as_late() -> None:
     tables, limit = queueing_tables(1)
-    settings = ContentionSettings(limit, 50, outliers=1.0)
-    [phase] = run_contention(tables, [QUIET], settings)['phases']
+    [phase] = flown(tables, [QUIET], ContentionSettings(limit, 50, outliers=1.0))[LOOP]
     assert (phase['outliers'], phase['late']) == (50, 0)
 
 
@@ -98,45 +93,12 @@ def test_the_best_choice_is_the_most_accurate_in_time_or_the_fastest() -> None:
     assert best_choice(accuracy, latency, 0.01) == 0
 
 
-def test_the_report_says_by_phase_how_well_unit_times_explain_the_table() -> None:
-    tables, limit = queueing_tables(1)
-    report = run_contention(tables, [QUIET, BUSY], ContentionSettings(limit, 30))
-    assert len(report['from_factors']['r2']) == 2
-    assert report['from_factors']['numbers'] == 6 + 1 + 6
-
-
-def write_tables(folder: Path) -> Path:
-    """Two rates and two levels; under C50 the better level takes far too long."""
-    folder.mkdir(parents=True)
-    accuracy = {'10': {'small': 50.0, 'large': 70.0}, '30': {'small': 60.0, 'large': 90.0}}
-    (folder / 'accuracy_table.json').write_text(json.dumps(accuracy))
-    for name, slow in (('H', 1.0), ('C64', 1.5), ('C50', 3.0)):
-        times = {rate: {'small': 30.0 * slow, 'large': 80.0 * slow} for rate in accuracy}
-        (folder / f'latency_table_{name}.json').write_text(json.dumps(times))
-    return folder
-
-
-def test_every_published_phase_is_flown_and_the_static_table_beside_it(tmp_path: Path) -> None:
-    steps = published_steps(write_tables(tmp_path / 'mmedge_tables'))
-    assert steps['names'] == ['H', 'C64', 'C50', 'H']
-    assert len(steps['phases']) == len(steps['static_phases']) == 4
-    assert steps['static_phases'][2]['late'] == steps['decisions'] == 60
-    assert max(phase['late'] for phase in steps['phases']) < 20
-    assert '--limits 120ms --decisions 60' in steps['command']
-
-
-def test_the_tables_are_looked_for_below_the_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv('MMEDGE_DATA', raising=False)
-    assert tables_folder() is None
-    monkeypatch.setenv('MMEDGE_DATA', str(tmp_path))
-    assert tables_folder() is None
-    assert tables_folder() != write_tables(tmp_path / 'mmedge_tables') == tables_folder()
-
-
-def test_tables_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    folder = write_tables(tmp_path / 'mmedge_tables')
-    (folder / 'latency_table_C50.json').write_text('{')
-    with pytest.raises(ConfigurationError, match='latency_table_C50'):
-        published_steps(folder)
+def test_the_published_tables_are_flown_without_options(data_folder: Path, tmp_path: Path) -> None:
+    made = bench(BenchRequest(), noise=0.15, outliers=0.02, seeds=2)
+    results = judge(made, tmp_path).results
+    assert len(results) == 8
+    loop = results[f'2: latency_table_C64: {LOOP}']
+    assert max(total_of(of, 'late') for of in loop) <= 5
+    assert loop[0] != loop[1]
+    static = results[f'2: latency_table_C64: {STATIC}']
+    assert min(total_of(of, 'late') for of in static) > 30

@@ -1,8 +1,16 @@
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import numpy as np
+import pytest
+from configuration_examples import write_all
+
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bench import BenchRequest
+from mmedge_lab.judging.run_bench import judge
 from mmedge_lab.rivals.mmedge.optimizer_bench import (
+    bench,
     decision_times,
     exhaustive_choice,
     made_up,
@@ -20,8 +28,8 @@ def test_exhaustive_search_looks_at_each(limit: float, expected: tuple[int, bool
 
 def test_over_2401_configurations_the_answer_is_exact() -> None:
     times = decision_times(7, rounds=40)
-    assert times['equal_to_exhaustive']
-    assert 0.0 < times['search']['processor_p50'] < times['fresh']['processor_p50']
+    assert times['exact'] == times['compared'] == 2
+    assert 0.0 < np.median(times['search']) < np.median(times['fresh'])
 
 
 def test_made_up_configurations_are_all_different() -> None:
@@ -30,3 +38,30 @@ def test_made_up_configurations_are_all_different() -> None:
     assert len(space) == 625
     assert len({space.parts(index) for index in range(625)}) == 625
     assert quantiles.max() > 3 * quantiles.min()
+
+
+def test_every_limit_of_every_table_is_answered(tmp_path: Path) -> None:
+    accuracy, quiet, busy = write_all(tmp_path)
+    made = bench(
+        BenchRequest((accuracy, quiet, busy), rows=('50 ms', '1 ms', '400 limits')),
+        limits_ms='50,1',
+    )
+    results = judge(made, tmp_path).results
+    assert [of['feasible'] for of in results['quiet: 50 ms']] == [1]
+    assert results['quiet: 1 ms'][0]['latency'] == pytest.approx(20.0)
+    for sums in (results['quiet: 400 limits'][0], results['busy: 400 limits'][0]):
+        assert set(sums['regret']) == {0.0}  # type: ignore[arg-type]
+        assert (sums['wrong'], sums['answers']) == (0, 400)
+
+
+def test_published_tables_are_answered_without_regret(data_folder: Path, tmp_path: Path) -> None:
+    made = bench(BenchRequest(rows=('120 ms',)))
+    results = judge(made, tmp_path).results
+    accuracy = [results[f'latency_table_{name}: 120 ms'][0]['accuracy'] for name in ('H', 'C50')]
+    assert accuracy == pytest.approx([93.44, 90.64], abs=0.005)
+
+
+def test_without_tables_their_place_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv('MMEDGE_DATA', raising=False)
+    with pytest.raises(EvaluationError, match='name an accuracy table and latency tables'):
+        bench(BenchRequest())
