@@ -233,7 +233,7 @@ def train_rivals(
     seed: SeedOption = 0,
     jobs: JobsOption = 2,
 ) -> None:
-    """Train the rival that `mmedge lab evaluate` compares with, for the encoders of a bundle.
+    """Train the rival that `mmedge lab bench rivals` compares with, for the encoders of a bundle.
 
     It makes up the picture that is not ready (imputation). Samples of each flight are kept: a
     run that is cut short goes on where it was.
