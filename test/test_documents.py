@@ -193,7 +193,7 @@ def test_files_that_are_named_exist(page: Path) -> None:
 
 
 def test_an_option_that_does_not_exist_is_noticed() -> None:
-    assert unknown_options('`--limits 50ms`, `--lively` and ``--rate``') == {'--lively'}
+    assert unknown_options('`--detector X`, `--lively` and ``--rate``') == {'--lively'}
 
 
 @pytest.mark.parametrize(
