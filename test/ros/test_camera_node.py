@@ -149,25 +149,6 @@ def test_pictures_are_stamped_by_exposure_and_their_calibration_lies_beside_them
     assert stage.bystander.figure('camera', 'device') == '/dev/video7'
 
 
-def test_a_pulled_camera_is_told_within_a_second_and_comes_back_by_itself(
-    stage: Stage, usb: UsbCamera
-) -> None:
-    stage.wait_until(lambda: stage.level() == b'\x00' and stage.pictures)
-    pulled_ns = time.time_ns()
-    usb.plugged.clear()
-    stage.wait_until(lambda: stage.level() == b'\x02')
-    told = stage.bystander.seconds_until_told('camera', lambda s: s.level == b'\x02', pulled_ns)
-    assert told is not None
-    assert told < 1.0
-    assert '/dev/video7' in stage.message()
-    put_back_ns = time.time_ns()
-    usb.plugged.set()
-    stage.wait_until(lambda: len(stage.stamps(since_ns=put_back_ns)) > 3)
-    assert stage.stamps(since_ns=put_back_ns)[3] - put_back_ns < 2 * SECOND
-    stage.wait_until(lambda: stage.level() == b'\x00')
-    assert stage.bystander.figure('camera', 'losses') == '1'
-
-
 def test_a_video_file_is_a_camera(ros: None, bystander: Bystander, video: Path) -> None:
     stage = Stage(
         bystander, 'source:=file', f'device:={video}', 'image_transport:=compressed', 'loop:=true'

@@ -19,7 +19,7 @@ import yaml
 from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.ros.graph import launch_actions
 from mmedge_ros.ros.graph.description import NodeDescription
-from mmedge_ros.ros.graph.options import GraphOptions, RecordOptions, is_true
+from mmedge_ros.ros.graph.options import GraphOptions, RecordOptions
 from mmedge_ros.ros.graph.perception_graph import describe_graph
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.interfaces import recorded_topics
@@ -403,11 +403,6 @@ def test_what_is_not_installed_is_left_out_and_named(
     ]
     with pytest.raises(ParameterError, match=r'^rviz2 is not installed$'):
         launch('rviz.launch.py')
-
-
-def test_switches_are_read_as_people_write_them() -> None:
-    assert [is_true(text) for text in ('true', 'True', ' 1', 'on', 'yes')] == [True] * 5
-    assert [is_true(text) for text in ('false', '0', '', 'off', 'no')] == [False] * 5
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def lines_until(process: subprocess.Popen[str], words: str) -> list[str]:
     raise AssertionError(f'{words!r} was not said: {lines}')
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 def test_up_says_soon_what_is_missing_and_doctor_says_it_too(
     bystander: Bystander, detector: Path, tmp_path: Path
 ) -> None:

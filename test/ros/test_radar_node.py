@@ -118,25 +118,6 @@ def test_scans_are_clouds_in_the_robots_axes_stamped_when_they_were_measured(
     assert flight.bystander.figure('radar', 'board') == 'SDK 3.6.0.0 on xWR68xx'
 
 
-def test_a_cable_that_is_pulled_is_told_and_put_back_brings_scans_within_two_seconds(
-    flight: Flight,
-) -> None:
-    flight.bystander.wait_until(flight.is_well)
-    pulled_ns = time.time_ns()
-    flight.board.unplug()
-    assert flight.seconds_until_told(lambda s: s.level != DiagnosticStatus.OK, pulled_ns) < 1.0
-    flight.bystander.wait_until(lambda: flight.tells(str(flight.board.command_path)))
-    assert flight.tells('is the board plugged in?')
-    # The rest of the graph goes on meanwhile.
-    lost = flight.bystander.wait_for_decisions(8)[-1]
-    assert list(lost.lost) == [RADAR]
-    put_back_ns = time.time_ns()
-    flight.board.plug_in(BOOT_NOISE)
-    assert flight.seconds_until_scan(put_back_ns) < 2.0
-    flight.bystander.wait_for_units(RADAR, 2)
-    flight.bystander.wait_until(flight.is_well)
-
-
 def test_a_board_that_lost_its_power_is_started_again(flight: Flight) -> None:
     reset_ns = time.time_ns()
     flight.board.reset()

@@ -126,22 +126,3 @@ def test_an_interrupt_while_the_nodes_are_starting_leaves_nothing(
     assert (command.process.returncode, output) == (130, '')
     assert messages.splitlines()[-1] == 'stopped'
     assert not abandoned(command.segments)
-
-
-def test_nodes_end_by_themselves_when_the_command_is_killed(
-    run: Callable[..., Command],
-    bystander: Bystander,
-    little_bag: Path,
-    detector: Path,
-    tmp_path: Path,
-) -> None:
-    command = run(
-        *('up', '--loop', '--bag', str(little_bag), '--detector', str(detector)),
-        *('--logs', str(tmp_path)),
-    )
-    _at_work(command, bystander)
-    assert command.notice() == NODES
-    command.end(signal.SIGKILL)
-    assert len(command.segments) > 2
-    # Its own two are removed by whoever starts the next graph.
-    assert len(abandoned(command.segments)) <= 2

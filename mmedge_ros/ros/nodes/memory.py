@@ -11,18 +11,15 @@ from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
 from mmedge_ros import MmedgeError, msg, srv
-from mmedge_ros.data_types import CAMERA, Decision
+from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding.bundle.default_model import default_detector
-from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.memory.encoders import MemoryEncoder, bundle_that_embeds
-from mmedge_ros.memory.flown_views import FlownViews
 from mmedge_ros.memory.keeper import MemoryKeeper
 from mmedge_ros.memory.search import find_moments
 from mmedge_ros.memory.store import SUFFIX, MemoryReader
 from mmedge_ros.memory.views import with_drone, with_place
 from mmedge_ros.parameter import ParameterError, parameter
-from mmedge_ros.power.power_allowance import least_gap
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
 from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, set_up_rig
 from mmedge_ros.ros.messages import names, qos
@@ -31,7 +28,6 @@ from mmedge_ros.ros.messages.memory_messages import (
     from_query,
     moment_markers,
     to_found_moment,
-    to_moment,
 )
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
@@ -156,38 +152,6 @@ class MemoryNode(Node):
             'asked': self._asked,
             **problem_figures('memory', keeper.failures.copy()),
         }
-
-
-class MomentOutput:
-    """Publishes views that are worth remembering.
-
-    :param rate: looks per second; 0 makes neither publisher nor subscription
-    """
-
-    def __init__(self, node: Node, encoder: UnitEncoder, rate: float) -> None:
-        self._node = node
-        pictures = getattr(encoder, 'pictures', None)
-        self._views: FlownViews | None = None
-        if not rate or pictures is None:
-            return
-        self._views = FlownViews(pictures, rate)
-        self._moments = node.create_publisher(msg.Moment, names.MOMENTS, qos.RESULT)
-        node.create_subscription(msg.PowerState, names.POWER_STATE, self._on_power, qos.LATCHED)
-
-    @property
-    def is_wanted(self) -> bool:
-        return self._views is not None
-
-    def of_decision(self, decision: Decision) -> None:
-        """Publish what a decision shows; called in the encoder's thread, while no unit waits."""
-        if self._views is None or not self._node.context.ok():
-            return
-        for view in self._views.of_decision(decision):
-            self._moments.publish(to_moment(view, decision.frame_id))
-
-    def _on_power(self, message: msg.PowerState) -> None:
-        if self._views is not None:
-            self._views.thin(least_gap(message.alpha))
 
 
 def main(args: list[str] | None = None) -> None:

@@ -117,44 +117,6 @@ def test_a_unit_that_cannot_be_true_is_refused(broken: dict[str, Any]) -> None:
         conversions.from_features(_with(message, **broken))
 
 
-@given(modalities, counts, instants, instants, st.sampled_from(UnitOutcome), words)
-def test_receipts_come_back_as_they_were(
-    modality: str, sequence: int, stamp: int, available: int, outcome: UnitOutcome, reason: str
-) -> None:
-    receipt = core.UnitReceipt(modality, sequence, stamp, available, outcome, reason)
-    message = serialised(conversions.to_receipt(receipt, 'radar_link'))
-    assert conversions.from_receipt(message) == receipt
-    assert message.header.frame_id == 'radar_link'
-
-
-@given(
-    counts,
-    instants,
-    st.lists(
-        st.builds(
-            core.ModalityConfiguration, modalities, small, words, words, st.integers(1, 2**32 - 1)
-        ),
-        max_size=3,
-    ),
-    small,
-    words,
-)
-def test_configurations_come_back_as_they_were(
-    number: int,
-    effective: int,
-    parts: list[core.ModalityConfiguration],
-    limit: float,
-    reason: str,
-) -> None:
-    configuration = core.Configuration(
-        number, effective, tuple(parts), limit, 0.25, 0.5, reason=reason
-    )
-    message = serialised(conversions.to_configuration(configuration, NOW_NS))
-    back = conversions.from_configuration(message, device='')
-    assert back == configuration
-    assert conversions.from_time(message.header.stamp) == NOW_NS
-
-
 def same_track(one: core.Track, other: core.Track) -> bool:
     arrays = ('position', 'velocity', 'covariance')
     plain = [n for n in core.Track.__slots__ if n not in arrays]
@@ -187,13 +149,6 @@ def test_a_track_keeps_what_was_recognised_and_which_detection_is_its_newest() -
     assert same_track(conversions.from_track(serialised(conversions.to_track(track))), track)
 
 
-def test_labels_of_tracks_come_back_as_they_were() -> None:
-    labels = [a_label(), a_label(track_id=4, source=core.LabelSource.FULL, attributes=())]
-    message = serialised(conversions.to_track_labels(labels, NOW_NS))
-    assert conversions.from_track_labels(message) == labels
-    assert conversions.from_time(message.header.stamp) == NOW_NS
-
-
 @pytest.mark.parametrize('broken', [{'source': 9}, {'confidence': math.nan}, {'confidence': 7.0}])
 def test_labels_that_cannot_be_true_are_refused(broken: dict[str, Any]) -> None:
     message = conversions.to_track_labels([a_label()], NOW_NS)
@@ -205,30 +160,6 @@ def test_labels_that_cannot_be_true_are_refused(broken: dict[str, Any]) -> None:
 def test_a_label_source_of_a_later_version_is_refused() -> None:
     with pytest.raises(ValueError, match='7'):
         conversions.from_track(_with(conversions.to_track(a_track()), label_source=7))
-
-
-def test_a_novelty_comes_back_as_it_was() -> None:
-    place = np.array([1.0, 2.0, 3.0])
-    novelty = core.Novelty(NOW_NS, 'odom', 3, 'dog', 0.75, place, 'the first dog')
-    back = conversions.from_novelty(serialised(conversions.to_novelty(novelty)))
-    np.testing.assert_array_equal(back.position, place)
-    for name in ('stamp_ns', 'frame_id', 'track_id', 'label', 'confidence', 'reason'):
-        assert getattr(back, name) == getattr(novelty, name), name
-    nowhere = replace(novelty, position=np.array([math.nan, 0.0, 0.0]))
-    with pytest.raises(ValueError, match='not finite'):
-        conversions.from_novelty(conversions.to_novelty(nowhere))
-
-
-def test_what_bricks_do_comes_back_as_it_was() -> None:
-    bricks = [
-        BrickStatus('camera.large', 'cuda', 'int8', BrickState.RUNNING, 0.25, 0.125, 40_000_000),
-        BrickStatus('fusion', state=BrickState.FAILED, problem='no such file'),
-    ]
-    message = serialised(conversions.to_brick_plan('fusion', bricks, NOW_NS))
-    assert message.node == 'fusion'
-    assert str(conversions.from_brick_plan(message)) == str(bricks)
-    message.bricks[0].state = 77
-    assert [b.name for b in conversions.from_brick_plan(message)] == ['fusion']
 
 
 def test_decisions_come_back_as_they_were() -> None:
@@ -299,28 +230,6 @@ def test_a_decision_whose_lists_do_not_match_is_refused() -> None:
         conversions.from_track_array(message)
 
 
-@given(counts, counts, st.integers(-(2**63), 2**63 - 1), st.booleans(), words)
-def test_the_state_of_a_player_comes_back_as_it_was(
-    transferred: int, skipped: int, offset: int, finished: bool, bag: str
-) -> None:
-    thinned = max(2**32 - 1 - transferred - skipped, 0)
-    captured = min(transferred + skipped + thinned, 2**32 - 1)
-    camera = UnitCounts(
-        captured=captured,
-        transferred=transferred,
-        skipped=skipped,
-        thinned=max(captured - transferred - skipped, 0),
-    )
-    status = PlaybackStatus(
-        bag, offset, 2.0, NOW_NS, NOW_NS + 5, finished, {'camera': camera, 'radar': UnitCounts()}
-    )
-    assert conversions.from_playback_state(
-        serialised(conversions.to_playback_state(status, NOW_NS))
-    ) == PlaybackStatus(
-        bag, offset, 2.0, NOW_NS, NOW_NS + 5, finished, {'camera': camera, 'radar': UnitCounts()}
-    )
-
-
 def test_a_player_whose_lists_do_not_match_is_refused() -> None:
     with pytest.raises(ValueError, match='PlaybackState lists 1 modalities, 0 captured'):
         conversions.from_playback_state(msg.PlaybackState(modalities=['camera']))
@@ -329,3 +238,93 @@ def test_a_player_whose_lists_do_not_match_is_refused() -> None:
 @given(st.integers(-(10**12), 2**31 * NS_PER_S - 1))
 def test_instants_survive_and_those_before_1970_become_zero(instant_ns: int) -> None:
     assert conversions.from_time(conversions.to_time(instant_ns)) == max(instant_ns, 0)
+
+
+PLAYER = PlaybackStatus(
+    'flight',
+    -7,
+    2.0,
+    NOW_NS,
+    NOW_NS + 5,
+    True,
+    {'camera': UnitCounts(captured=9, transferred=5, skipped=1, thinned=3), 'radar': UnitCounts()},
+)
+CONFIGURATION = core.Configuration(
+    7,
+    NOW_NS + 3,
+    (core.ModalityConfiguration('camera', 12.5, 'small', 'cuda', 3),),
+    0.0625,
+    0.25,
+    0.5,
+    'heat',
+)
+BRICKS = [
+    BrickStatus('camera.large', 'cuda', 'int8', BrickState.RUNNING, 0.25, 0.125, 40_000_000),
+    BrickStatus('fusion', load_time=0.5, run_time=0.5, state=BrickState.FAILED, problem='gone'),
+]
+
+
+@pytest.mark.parametrize(
+    ('record', 'to', 'back'),
+    [
+        (
+            core.UnitReceipt('radar', 7, NOW_NS, NOW_NS + 9, UnitOutcome.DROPPED, 'full'),
+            conversions.to_receipt,
+            conversions.from_receipt,
+        ),
+        (
+            CONFIGURATION,
+            lambda made: conversions.to_configuration(made, NOW_NS),
+            conversions.from_configuration,
+        ),
+        (
+            core.SkipDecision('camera', NOW_NS, NOW_NS + 300, NOW_NS + 400, 0.75, 0.9375),
+            conversions.to_skip_decision,
+            conversions.from_skip_decision,
+        ),
+        (
+            [a_label(), a_label(track_id=4, source=core.LabelSource.FULL, attributes=())],
+            lambda labels: conversions.to_track_labels(labels, NOW_NS),
+            conversions.from_track_labels,
+        ),
+        (
+            BRICKS,
+            lambda bricks: conversions.to_brick_plan('fusion', bricks, NOW_NS),
+            conversions.from_brick_plan,
+        ),
+        (
+            PLAYER,
+            lambda status: conversions.to_playback_state(status, NOW_NS),
+            conversions.from_playback_state,
+        ),
+    ],
+    ids=['receipt', 'configuration', 'lease', 'labels', 'bricks', 'player'],
+)
+def test_records_come_back_as_they_were(record: Any, to: Any, back: Any) -> None:
+    assert back(serialised(to(record))) == record
+
+
+def test_a_novelty_comes_back_as_it_was_unless_it_is_nowhere() -> None:
+    novelty = core.Novelty(NOW_NS, 'odom', 3, 'dog', 0.75, np.array([1.0, 2.0, 3.0]), 'the first')
+    assert str(conversions.from_novelty(serialised(conversions.to_novelty(novelty)))) == str(
+        novelty
+    )
+    nowhere = replace(novelty, position=np.array([math.nan, 0.0, 0.0]))
+    with pytest.raises(ValueError, match='not finite'):
+        conversions.from_novelty(conversions.to_novelty(nowhere))
+
+
+@pytest.mark.parametrize('number', [77, 200])
+def test_numbers_of_a_later_version_are_refused_or_left_out(number: int) -> None:
+    with pytest.raises(ValueError, match=str(number)):
+        conversions.from_receipt(msg.UnitReceipt(outcome=number))
+    plan = conversions.to_brick_plan('fusion', BRICKS, NOW_NS)
+    plan.bricks[0].state = number
+    assert [brick.name for brick in conversions.from_brick_plan(plan)] == ['fusion']
+
+
+def test_a_configuration_leaves_open_what_nobody_has_set() -> None:
+    message = msg.Configuration(modalities=[msg.ModalityConfiguration(modality='camera')])
+    assert message.modalities[0].reuse == 0
+    camera = conversions.from_configuration(message, 'cuda').of('camera')
+    assert (camera.device, camera.reuse) == ('cuda', 1)
