@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,6 @@ from mmedge_ros.memory.query import (
     Filters,
     MemoryQuery,
     ParsedQuery,
-    Phrase,
     read_query,
 )
 from mmedge_ros.memory.relations import best_partners
@@ -80,18 +80,25 @@ def search(
     :raises FlightMemoryError: if a memory cannot be read, or examples are of another bundle
     """
     tables = [memory.table() for memory in memories]
-    rated: list[_Rated] = []
-    notes = list(_said_of_words(query.parsed))
     others = (label for relation in query.parsed.relations for label in relation.other.labels)
-    notes += _said_of_labels(tables, (*query.all_filters.labels, *others))
+    labels = (*query.all_filters.labels, *others)
+    notes = [*_said_of_words(query.parsed), *_said_of_labels(tables, labels)]
+    rated: list[_RatedFlight] = []
     for memory, table in zip(memories, tables, strict=True):
         if table.damaged:
             notes.append(f'{memory.name}: {table.damaged} damaged views are left out')
-        rated.append(_rate(memory.header, table, query, scorer_for, notes))
-    found = _best(memories, tables, rated, limit)
+        rated.append(_RatedFlight(memory, table, query, scorer_for, notes))
+    candidates = heapq.nsmallest(
+        limit,
+        (
+            (-score, begin, place, group)
+            for place, flight in enumerate(rated)
+            for score, begin, group in flight.groups(limit)
+        ),
+    )
     return SearchResult(
-        tuple(found),
-        sum(len(one.rows) for one in rated),
+        tuple(rated[place].moment(group, -score) for score, _, place, group in candidates),
+        sum(len(flight.rows) for flight in rated),
         sum(map(len, tables)),
         (*dict.fromkeys(notes), NO_ABSENCE),
     )
@@ -112,79 +119,93 @@ def taps_of(memory: MemoryReader, number: int) -> Vectors:
     return table.taps(groups == groups[rows[0]])
 
 
-class _Rated(NamedTuple):
-    """Rows (N,) of a table with their scores (N,), and rows (N,) of what is beside, -1: none."""
+class _RatedFlight:
+    """The views of a flight that pass: ``rows`` (N,) of its table with their ``scores`` (N,).
 
-    rows: Integers
-    scores: FloatArray
-    beside: Integers
+    ``beside`` (N,) are rows of the other object that is asked for, -1: none. What could not be
+    judged is added to the notes.
+    """
 
+    def __init__(
+        self,
+        memory: SearchedMemory,
+        table: ItemTable,
+        query: MemoryQuery,
+        scorer_for: ScorerFor,
+        notes: list[str],
+    ) -> None:
+        self._name, self._header, self._table = memory.name, memory.header, table
+        self._scorer_for = scorer_for
+        self.rows = np.flatnonzero(_passing(table, query.all_filters, notes))
+        self.beside = np.full(len(self.rows), -1, np.int64)
+        partner_scores: list[FloatArray] = []
+        for kind, other in query.parsed.relations:
+            subjects = np.zeros(len(table), bool)
+            subjects[self.rows] = True
+            _note_unknown(notes, subjects, table.positions[:, :2], 'place')
+            wanted = Filters(labels=other.labels, motions=other.motions)
+            others = np.flatnonzero(_passing(table, wanted, notes))
+            fits = self._text_scores(others, query.parsed.of(other))
+            partners = best_partners(kind, table, self.rows, others, fits)
+            has_one = partners >= 0
+            partner_scores = [scores[has_one] for scores in partner_scores]
+            partner_scores.append(fits[partners[has_one]])
+            self.rows, self.beside = self.rows[has_one], others[partners[has_one]]
+        # The object and what it stands beside count alike, and so do words and examples.
+        parts = [*self._own_scores(query), *partner_scores]
+        if len(query.examples) and len(parts) > 1:
+            parts = [_standard(part) for part in parts]
+        self.scores: FloatArray = np.mean(parts, axis=0)
+        groups = groups_of(table)[self.rows]
+        self._groups = np.unique(groups, return_inverse=True)[1].reshape(-1)
 
-def _rate(
-    header: StoreHeader,
-    table: ItemTable,
-    query: MemoryQuery,
-    scorer_for: ScorerFor,
-    notes: list[str],
-) -> _Rated:
-    parsed = query.parsed
-    rows = np.flatnonzero(_passing(table, query.all_filters, notes))
-    beside = np.full(len(rows), -1, np.int64)
-    partner_scores: list[FloatArray] = []
-    for kind, other in parsed.relations:
-        _note_unknown(notes, _one_of(rows, len(table)), table.positions[:, :2], 'place')
-        others = np.flatnonzero(_passing(table, _filters_of(other), notes))
-        fits = _text_scores(header, table, others, parsed.of(other), scorer_for)
-        partners = best_partners(kind, table, rows, others, fits)
-        has_one = partners >= 0
-        partner_scores = [scores[has_one] for scores in partner_scores]
-        partner_scores.append(fits[partners[has_one]])
-        rows, beside = rows[has_one], others[partners[has_one]]
-    # The object and what it stands beside count alike, and so do words and examples.
-    parts = [*_own_scores(header, table, rows, query, scorer_for), *partner_scores]
-    if len(query.examples) and len(parts) > 1:
-        parts = [_standard(part) for part in parts]
-    return _Rated(rows, np.mean(parts, axis=0), beside)
+    def groups(self, limit: int) -> Iterator[tuple[float, int, int]]:
+        """Yield score, begin and number of the best moments; alike ones in the order of time."""
+        if not len(self.rows):
+            return
+        means = np.bincount(self._groups, self.scores) / np.bincount(self._groups)
+        begins = np.full(len(means), np.iinfo(np.int64).max)
+        np.minimum.at(begins, self._groups, self._table.integers['stamp'][self.rows])
+        for group in np.lexsort((begins, -means))[:limit].tolist():
+            yield float(means[group]), int(begins[group]), group
 
+    def moment(self, group: int, score: float) -> Moment:
+        """Return a moment by its number."""
+        table = self._table
+        members = np.flatnonzero(self._groups == group)
+        stamps = table.integers['stamp'][self.rows[members]]
+        members = members[np.argsort(stamps, kind='stable')]
+        best = int(self.scores[members].argmax())
+        beside = int(self.beside[members[best]])
+        views = tuple(table.item(int(row)) for row in self.rows[members])
+        return Moment(self._name, score, views, best, table.item(beside) if beside >= 0 else None)
 
-def _own_scores(
-    header: StoreHeader,
-    table: ItemTable,
-    rows: Integers,
-    query: MemoryQuery,
-    scorer_for: ScorerFor,
-) -> Iterator[FloatArray]:
-    """Yield the scores (N,) of rows by words and by examples, as far as they are asked for."""
-    has_examples = len(query.examples) > 0
-    if has_examples:
-        if query.examples.shape[1] != header.tap_length:
+    def _own_scores(self, query: MemoryQuery) -> Iterator[FloatArray]:
+        """Yield the scores (N,) by words and by examples, as far as they are asked for."""
+        has_examples, length = len(query.examples) > 0, self._header.tap_length
+        if has_examples:
+            if query.examples.shape[1] != length:
+                raise FlightMemoryError(
+                    f'examples of {query.examples.shape[1]} values, a memory of {length}; embed '
+                    'the example with the bundle of the memory'
+                )
+            # Examples show one object: their mean shows it better than each of them.
+            example = unit(unit(query.examples).mean(axis=0, keepdims=True))[0]
+            yield (unit(self._table.taps(self.rows)) @ example).astype(float)
+        if query.parsed.subject.words or not has_examples:
+            yield self._text_scores(self.rows, query.parsed)
+
+    def _text_scores(self, rows: Integers, parsed: ParsedQuery) -> FloatArray:
+        if not parsed.subject.words or not len(rows):
+            return np.zeros(len(rows))
+        scorer = self._scorer_for(self._header)
+        scores = np.asarray(scorer.scores(parsed, self._table.vectors[rows]), float)
+        if scores.shape != rows.shape or not np.isfinite(scores).all():
             raise FlightMemoryError(
-                f'examples of {query.examples.shape[1]} values, a memory of {header.tap_length}; '
-                'embed the example with the bundle of the memory'
+                f'the text encoder rated {len(rows)} views with {scores.shape} scores, or with '
+                'what is no number; fetch the bundle again'
             )
-        # Examples show one object: their mean shows it better than each of them.
-        example = unit(unit(query.examples).mean(axis=0, keepdims=True))[0]
-        yield (unit(table.taps(rows)) @ example).astype(float)
-    if query.parsed.subject.words or not has_examples:
-        yield _text_scores(header, table, rows, query.parsed, scorer_for)
-
-
-def _text_scores(
-    header: StoreHeader,
-    table: ItemTable,
-    rows: Integers,
-    parsed: ParsedQuery,
-    scorer_for: ScorerFor,
-) -> FloatArray:
-    if not parsed.subject.words or not len(rows):
-        return np.zeros(len(rows))
-    scores = np.asarray(scorer_for(header).scores(parsed, table.vectors[rows]), float)
-    if scores.shape != rows.shape or not np.isfinite(scores).all():
-        raise FlightMemoryError(
-            f'the text encoder rated {len(rows)} views with {scores.shape} scores, or with what '
-            'is no number; fetch the bundle again'
-        )
-    return scores
+        return scores
 
 
 def _standard(scores: FloatArray) -> FloatArray:
@@ -193,16 +214,6 @@ def _standard(scores: FloatArray) -> FloatArray:
         return scores
     deviation = float(scores.std())
     return (scores - scores.mean()) / deviation if deviation > 1e-9 else np.zeros_like(scores)
-
-
-def _filters_of(phrase: Phrase) -> Filters:
-    return Filters(labels=phrase.labels, motions=phrase.motions)
-
-
-def _one_of(rows: Integers, number: int) -> NDArray[np.bool_]:
-    chosen = np.zeros(number, bool)
-    chosen[rows] = True
-    return chosen
 
 
 def _passing(table: ItemTable, filters: Filters, notes: list[str]) -> NDArray[np.bool_]:
@@ -254,42 +265,6 @@ def groups_of(table: ItemTable) -> Integers:
     keys = np.stack([integers['run'], integers['track'], own], axis=1)
     groups: Integers = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
     return groups
-
-
-def _best(
-    memories: Sequence[SearchedMemory],
-    tables: Sequence[ItemTable],
-    rated: Sequence[_Rated],
-    limit: int,
-) -> Iterator[Moment]:
-    """Yield the best moments of all memories; alike ones in the order of time."""
-    candidates: list[tuple[float, int, int, int]] = []
-    merged: list[Integers] = []
-    for place, (table, one) in enumerate(zip(tables, rated, strict=True)):
-        groups = np.unique(groups_of(table)[one.rows], return_inverse=True)[1].reshape(-1)
-        merged.append(groups)
-        if not len(groups):
-            continue
-        means = np.bincount(groups, one.scores) / np.bincount(groups)
-        begins = np.full(len(means), np.iinfo(np.int64).max)
-        np.minimum.at(begins, groups, table.integers['stamp'][one.rows])
-        candidates += [
-            (-float(means[group]), int(begins[group]), place, int(group))
-            for group in np.lexsort((begins, -means))[:limit]
-        ]
-    for score, _, place, group in sorted(candidates)[:limit]:
-        table, one = tables[place], rated[place]
-        members = np.flatnonzero(merged[place] == group)
-        members = members[np.argsort(table.integers['stamp'][one.rows[members]], kind='stable')]
-        best = int(one.scores[members].argmax())
-        beside = int(one.beside[members[best]])
-        yield Moment(
-            memories[place].name,
-            -score,
-            tuple(table.item(int(row)) for row in one.rows[members]),
-            best,
-            table.item(beside) if beside >= 0 else None,
-        )
 
 
 def _said_of_words(parsed: ParsedQuery) -> Iterator[str]:
