@@ -116,6 +116,9 @@ BENCHES: Mapping[str, BenchEntry] = {
         'mmedge_lab.rivals.mmedge.rivals_bench',
         'The whole beside its rivals and without each of its parts: accuracy, latency, work.',
     ),
+    'search': BenchEntry(
+        'mmedge_lab.judging.memory_bench', 'How well flight memories find what flights saw.'
+    ),
     'trackers': BenchEntry(
         f'{_TRACKERS}.tracker_bench',
         "This tracker beside others on one level's detections.",

@@ -11,7 +11,6 @@ from typing import Annotated
 from mmedge_lab.commands.bench import bench_app
 from mmedge_lab.commands.bench_run import results
 from mmedge_lab.commands.demo import demo
-from mmedge_lab.commands.evaluate import evaluate
 from mmedge_lab.commands.evaluate_bundle import evaluate_bundle
 from mmedge_lab.commands.model import model_app
 from mmedge_lab.commands.replay_set import replay_set
@@ -79,7 +78,6 @@ lab_app = CommandGroup(
     no_args_is_help=True, help='Simulate, train, judge and compare; not needed to fly.'
 )
 lab_app.command('replay-set')(replay_set)
-lab_app.command('evaluate')(evaluate)
 lab_app.command('evaluate-bundle')(evaluate_bundle)
 lab_app.command('evaluate-mot')(evaluate_mot)
 lab_app.command('track-mot')(track_mot)

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.bundle_under_test import flight_digest, software_digest
+from mmedge_lab.judging.bench import Subject, Sums
 from mmedge_lab.judging.mean_colour import colour_vector
 from mmedge_lab.judging.memory_truth import (
     NOBODY,
@@ -33,12 +32,9 @@ from mmedge_lab.judging.simulated_flight import simulated_flight
 from mmedge_lab.simulation.appearance import MoverLook, looks_of
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.flight_folder import read_description
-from mmedge_lab.worker_processes import OnShare, WorkError, peak_memory, value_within
-from mmedge_ros import MmedgeError
+from mmedge_lab.worker_processes import peak_memory
 from mmedge_ros.data_types import CAMERA, NS_PER_S, Box
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.crops import cut
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.memory.build import build_memory
@@ -61,63 +57,7 @@ from mmedge_ros.sensing.camera.image import decode_image
 # Vectors of a recogniser's exit are named so; the last one is that of the whole recogniser.
 EXIT = 'exit_{}'
 PICTURE, TRUE_BOXES, MEAN_COLOUR = 'picture', 'true_boxes', 'mean_colour'
-_PATIENCE = 3600.0
-_REPLAYED = 0.7
-
-
-@dataclass(frozen=True)
-class MemoryTask:
-    """A flight to remember with a bundle; ``digest`` is what the result depends on."""
-
-    name: str
-    flight: Path
-    bundle: Path
-    folder: Path
-    digest: str
-
-    @property
-    def link(self) -> Path:
-        """Where the flight seems to lie, so that its memory lies in the folder of results."""
-        return self.folder / 'flights' / self.name / self.flight.name
-
-    def pending(self) -> tuple[str, ...]:
-        """Return what has no result yet."""
-        return () if self.arrays() is not None else (self.name,)
-
-    def arrays(self) -> dict[str, NDArray[Any]] | None:
-        """Return what was kept of this flight, bundle and software; None: nothing yet."""
-        content = kept_content(self._file)
-        is_there = (memory_folder(self.link) / FILE_NAME).is_file()
-        return None if content is None or not is_there else read_arrays(content, self._key)
-
-    def keep(self, **arrays: NDArray[Any]) -> None:
-        """Write what was found.
-
-        :raises ReportError: if that is not possible
-        """
-        write_files(self._file.parent, {self._file.name: arrays_bytes(self._key, **arrays)})
-
-    @property
-    def _file(self) -> Path:
-        return self.link.parent / 'views.npz'
-
-    @property
-    def _key(self) -> str:
-        return f'{self.digest} {self.name}'
-
-
-def memory_tasks(
-    flights: Sequence[tuple[str, Path]], bundle: Path, folder: Path
-) -> list[MemoryTask]:
-    """Return the tasks of flights, given by name.
-
-    :raises EncodingError: if a file cannot be read
-    """
-    made = sha256_of(bundle / MANIFEST) + software_digest()
-    return [
-        MemoryTask(name, flight, bundle, folder, f'{made} {flight_digest(flight)}')
-        for name, flight in flights
-    ]
+_VIEWS = 'views.npz'
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +66,7 @@ class RememberedFlight:
 
     ``owners`` says which object an item shows, by its number, `NOBODY` where none; ``vectors``
     (N, D) and ``taps`` (N, T) are those of the rows of ``table``, by the name of what embedded
-    them; ``cast`` is equal where two flights show the same movers on the same ways. ``costs`` are
-    sums over the flight.
+    them; ``cast`` is equal where two flights show the same movers on the same ways.
     """
 
     name: str
@@ -141,72 +80,79 @@ class RememberedFlight:
     owners: Mapping[int, int]
     vectors: Mapping[str, Vectors]
     taps: Mapping[str, Vectors]
-    costs: Mapping[str, float]
 
 
-def remember(task: MemoryTask, on_share: OnShare) -> None:
-    """Build the memory of a flight and embed its views in every way.
+def remember(bundle: Path, folder: Path, subject: Subject) -> Sums:
+    """Build the memory of a flight, embed its views in every way, and keep them in a folder.
+
+    Returns what that cost: processor time (s, ms of the views at each exit), memory and bytes.
 
     :raises EvaluationError: if it is no simulated flight with truth
     """
-    simulated_flight(task.flight)
-    task.link.parent.mkdir(parents=True, exist_ok=True)
+    flight = subject.path
+    assert flight is not None  # subjects of `BenchRequest.flights` have one
+    simulated_flight(flight)
+    link = _link(folder, subject)
+    link.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
-        task.link.symlink_to(task.flight.absolute())
-    try:
-        built = value_within(task.name, _PATIENCE, partial(_build, task), (MmedgeError,))
-    except WorkError as err:
-        raise EvaluationError(str(err)) from err
-    on_share(_REPLAYED)
-    with Recording(task.link) as recording, MemoryReader(memory_folder(task.link)) as memory:
+        link.symlink_to(flight.absolute())
+    begun = time.process_time()
+    build_memory(str(link), str(bundle))
+    built = time.process_time() - begun
+    with Recording(link) as recording, MemoryReader(memory_folder(link)) as memory:
         truth = recording.truth()
         if truth is None or not truth.scenes:
-            raise EvaluationError(f'{task.flight} has no ground truth; name simulated flights')
+            raise EvaluationError(f'{flight} has no ground truth; name simulated flights')
         heights, scrubbed = heights_in_view(truth.scenes), scrubbed_until(truth.scenes)
         table = memory.table()
         owners = [_owner(truth, table.item(row)) for row in range(len(table))]
-        costs = {
-            **built,
-            'seconds': (truth.stamps_ns[-1] - truth.stamps_ns[0]) / NS_PER_S,
-            'items': len(table),
-            'objects': np.count_nonzero(table.integers['kind'] == ViewKind.TRACK),
-            'bytes': (memory_folder(task.link) / FILE_NAME).stat().st_size,
-        }
-        embedded = _embedded(task.bundle, memory, truth, owners, recording)
-        task.keep(
+        embedded, spent = _embedded(bundle, memory, truth, owners, recording)
+        kept = arrays_bytes(
+            subject.name,
             owners=np.array(owners, np.int64),
             objects=np.array([(n, scrubbed.get(n, 0)) for n in heights], np.int64).reshape(-1, 2),
             heights=np.array(list(heights.values())),
             light=np.array(truth.scenes[0].light),
-            **{f'cost_{name}': np.array(float(value)) for name, value in costs.items()},
             **embedded,
         )
+    write_files(link.parent, {_VIEWS: kept})
+    return {
+        'build_s': built,
+        'seconds': (truth.stamps_ns[-1] - truth.stamps_ns[0]) / NS_PER_S,
+        'peak_mb': peak_memory() / 2**20,
+        'bytes': float((memory_folder(link) / FILE_NAME).stat().st_size),
+        'items': float(len(table)),
+        'objects': float(np.count_nonzero(table.integers['kind'] == ViewKind.TRACK)),
+        **{name: 1e3 * seconds for name, seconds in spent.items()},
+    }
 
 
-def read_remembered(task: MemoryTask) -> RememberedFlight:
-    """Return what was found of a flight.
+def read_remembered(folder: Path, subject: Subject) -> RememberedFlight:
+    """Return what was kept of a flight.
 
-    :raises EvaluationError: if it was written and cannot be read
+    :raises EvaluationError: if it cannot be read
     """
-    arrays, made = task.arrays(), read_description(task.flight)
+    link = _link(folder, subject)
+    content, made = kept_content(link.parent / _VIEWS), read_description(link)
+    arrays = None if content is None else read_arrays(content, subject.name)
     if arrays is None or made is None:
         raise EvaluationError(
-            f'flight {task.name}: its views were written and cannot be read; look for a full or '
-            'failing disk and run the same command again'
+            f'flight {subject.name}: its views were written and cannot be read; delete '
+            f'{folder.parent} and run the same command again'
         )
     movers = build_world(made.scenario, made.seed, made.seconds, made.patrol).movers
     looks, light, seed = looks_of(movers), str(arrays['light']), str(made.seed)
-    with MemoryReader(memory_folder(task.link)) as memory:
+    with MemoryReader(memory_folder(link)) as memory:
         table = memory.table()
     objects = zip(arrays['objects'].tolist(), arrays['heights'].tolist(), strict=True)
     return RememberedFlight(
-        name=task.name,
+        name=subject.name,
         seed=seed,
         light=light,
         scenario=made.scenario,
         cast=f'{seed} {cast_digest(movers)}',
         objects=tuple(
-            SeenObject(task.name, seed, light, number, looks[number], height, scrubbed)
+            SeenObject(subject.name, seed, light, number, looks[number], height, scrubbed)
             for (number, scrubbed), height in objects
         ),
         looks=looks,
@@ -214,19 +160,16 @@ def read_remembered(task: MemoryTask) -> RememberedFlight:
         owners=dict(zip(table.integers['id'].tolist(), arrays['owners'].tolist(), strict=True)),
         vectors=_named(arrays, 'vectors_'),
         taps=_named(arrays, 'taps_'),
-        costs={name: float(value) for name, value in _named(arrays, 'cost_').items()},
     )
+
+
+def _link(folder: Path, subject: Subject) -> Path:
+    """Return where the flight seems to lie, so that its memory lies in the folder of results."""
+    return folder / subject.name / subject.name
 
 
 def _named(arrays: Mapping[str, NDArray[Any]], begin: str) -> dict[str, Any]:
     return {k.removeprefix(begin): v for k, v in arrays.items() if k.startswith(begin)}
-
-
-def _build(task: MemoryTask) -> dict[str, float]:
-    """Build a memory; return the processor time (s) and the memory (MB) that it took."""
-    begun = time.process_time()
-    build_memory(str(task.link), str(task.bundle))
-    return {'build_s': time.process_time() - begun, 'peak_mb': peak_memory() / 2**20}
 
 
 def _owner(truth: GroundTruth, stored: StoredItem) -> int:
@@ -241,8 +184,8 @@ def _embedded(
     truth: GroundTruth,
     owners: Sequence[int],
     recording: Recording,
-) -> dict[str, NDArray[Any]]:
-    """Return vectors, taps and processor time (s) of all views by what embeds them."""
+) -> tuple[dict[str, NDArray[Any]], dict[str, float]]:
+    """Return vectors and taps of all views by what embeds them, and its processor time (s)."""
     usual, table = MemoryEncoder(bundle), memory.table()
     encoders = {EXIT.format(usual.exit): usual}
     for number in range(1, usual.stages + 1):
@@ -271,7 +214,7 @@ def _embedded(
             found[f'vectors_{name}'][row], found[f'taps_{name}'][row] = look
         crop = np.ascontiguousarray(cut(picture, box))
         found['vectors_mean_colour'][row] = colour_vector(crop)
-    return found | {f'cost_{name}_s': np.array(seconds) for name, seconds in spent.items()}
+    return found, spent
 
 
 def _pictures(recording: Recording, table: ItemTable) -> Iterator[tuple[Image, int, StoredItem]]:

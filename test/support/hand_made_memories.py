@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from hand_made_moments import HEADER, memory_of, view
 
+from mmedge_lab.judging.memory_bench import Rival, RivalMemory
 from mmedge_lab.judging.memory_flights import RememberedFlight
-from mmedge_lab.judging.memory_rows import Rival, RivalMemory
 from mmedge_lab.judging.memory_truth import SeenObject
 from mmedge_lab.simulation.appearance import COLOURS, MoverLook
 from mmedge_ros.data_types import FloatArray
@@ -76,7 +76,6 @@ def remembered(
         },
         vectors={},
         taps={},
-        costs={},
     )
 
 

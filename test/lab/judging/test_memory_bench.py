@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hand_made_memories import View, car, crowd, looking, remembered, rival_of
+from typer.testing import CliRunner
 
-from mmedge_lab.judging import EvaluationError
+from mmedge_lab.commands.bench import bench_app
+from mmedge_lab.judging import EvaluationError, memory_truth
+from mmedge_lab.judging.memory_bench import GIVES_UP, RANDOM, MemoryJudge, rivals_of
 from mmedge_lab.judging.memory_flights import (
     EXIT,
     MEAN_COLOUR,
@@ -17,12 +21,40 @@ from mmedge_lab.judging.memory_flights import (
     TRUE_BOXES,
     RememberedFlight,
 )
-from mmedge_lab.judging.memory_rows import GIVES_UP, RANDOM, MemoryJudge, rivals_of
 from mmedge_lab.judging.memory_truth import NOBODY
+from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.memory.spaces import AttributeSpace
 
 MODELS = Path(__file__).resolve().parents[3] / 'models'
 RED, BLUE = looking('red'), looking('blue')
+
+
+def test_flights_are_remembered_and_asked_for_what_they_saw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One flight is no gallery in which three in a hundred are anybody.
+    monkeypatch.setattr(memory_truth.questions, '__defaults__', (0.5,))
+    about = FlightDescription('street_day_near', 5, 0.6)
+    kept_flight(tmp_path / 'set/street_day_near_5', about, lambda _: None)
+    arguments = ['search', str(tmp_path / 'set'), '--out', str(tmp_path / 'out')]
+    result = CliRunner().invoke(bench_app, arguments, env={'NO_COLOR': '1'})
+    assert result.exit_code == 0, result.output
+    content = json.loads((tmp_path / 'out/search.json').read_text())
+    tables = {
+        table['title']: {row['name']: row['values'] for row in table['rows']}
+        for table in content['tables']
+    }
+    words = tables['in words']
+    exits = {'exit_1', 'exit_3', 'exit_4', 'exit_1, 10 refined to exit_3'}
+    assert exits | {'picture', 'true_boxes', 'mean_colour', 'random'} <= set(words)
+    assert words['exit_3']['hit_1']['value'] > words['random']['hit_1']['value']
+    assert tables['in words, exit_3 by light']['day'] == words['exit_3']
+    assert tables['embedding a view']['exit_1']['ms']['value'] > 0.0
+    assert tables['what it costs']['built']['bytes']['value'] > 100.0
+    assert set(tables['looked at until found']) == {
+        'thumbnails, then pictures',
+        'a picture a second',
+    }
 
 
 def judge_of(*flights: RememberedFlight) -> MemoryJudge:
@@ -156,7 +188,7 @@ def test_thumbnails_are_counted_in_the_order_of_the_answer_then_pictures(tmp_pat
     seen = tuple(one._replace(scrubbed=seconds[one.id]) for one in flight.objects)
     flight = replace(flight, objects=seen)
     # What no picture at a whole second shows is not asked for; white has no view.
-    found = list(judge_of(flight).scrubbed(rival_of(flight)))
+    found = list(judge_of(flight).scrubbed(rival_of(flight), flight))
     assert found == [(2, 7), (1, 40), (GIVES_UP + 9, 9)]
 
 
@@ -172,7 +204,7 @@ def test_each_rival_has_its_vectors_and_lots_compare_nothing(tmp_path: Path) -> 
     taps = {name: np.full((2, 3), -n, np.float32) for n, name in enumerate(names, 1)}
     vectors[MEAN_COLOUR] = np.full((2, 24), 0.25, np.float32)
     flight = replace(made, vectors=vectors, taps=taps)
-    rivals = rivals_of([flight], MODELS / 'flight_people', 3)
+    rivals = rivals_of([flight], MODELS / 'flight_people', EXIT.format(3))
     tables = {rival.name: rival.memories['flight'].table() for rival in rivals}
     firsts = {name: float(table.vectors[0, 0]) for name, table in tables.items()}
     own = {EXIT.format(3): 2.0, EXIT.format(1): 1.0}
@@ -183,4 +215,4 @@ def test_each_rival_has_its_vectors_and_lots_compare_nothing(tmp_path: Path) -> 
     assert compared[MEAN_COLOUR].shape == (2, 24)
     assert not np.allclose(*compared[RANDOM])
     with pytest.raises(EvaluationError, match='has no recogniser'):
-        rivals_of([flight], MODELS / 'fused_people', 3)
+        rivals_of([flight], MODELS / 'fused_people', EXIT.format(3))

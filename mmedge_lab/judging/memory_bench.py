@@ -21,9 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.flight_bootstrap import Drawings, plain_estimate
-from mmedge_lab.judging.flight_sums import Figure, SummedFlights, Sums
-from mmedge_lab.judging.flight_workers import OnProgress, do_flight_works
+from mmedge_lab.judging.bench import (
+    Bench,
+    BenchRequest,
+    Figure,
+    Results,
+    Row,
+    Sums,
+    flights_about,
+)
 from mmedge_lab.judging.mean_colour import MeanColourScorer
 from mmedge_lab.judging.memory_flights import (
     EXIT,
@@ -31,7 +37,6 @@ from mmedge_lab.judging.memory_flights import (
     PICTURE,
     TRUE_BOXES,
     RememberedFlight,
-    memory_tasks,
     read_remembered,
     remember,
 )
@@ -44,6 +49,9 @@ from mmedge_lab.judging.memory_truth import (
     words_of,
 )
 from mmedge_ros.data_types import FloatArray
+from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.classifier_description import describe_classifier
 from mmedge_ros.memory.encoders import MemoryEncoder
 from mmedge_ros.memory.int4 import packed, unpacked
@@ -53,14 +61,26 @@ from mmedge_ros.memory.search import QueryScorer, search
 from mmedge_ros.memory.spaces import AttributeSpace
 from mmedge_ros.memory.store import ItemTable
 from mmedge_ros.memory.store_file import StoreHeader
-from mmedge_ros.records.run_record import software_identity
-from mmedge_ros.report.report_files import write_report
 
 FIRST, GIVES_UP, RANDOM = 10, 20, 'random'
 # So many of the coarse order are looked at again.
 REFINED = (10, 20, 50)
 _LOTS, _ALL, _TIMED = 20, 1000, 20
-_FIGURES = {'hit_10': Figure('ten', 'asked'), 'hit_1': Figure('one', 'asked')}
+_COSTS = 'what it costs'
+_BUILT = f'{_COSTS}: built'
+_FIGURES: Mapping[str, Figure] = {
+    'questions': Figure('questions of a flight', 'asked', digits=1),
+    'hit_10': Figure('hit@10', 'ten', 'asked'),
+    'hit_1': Figure('hit@1', 'one', 'asked'),
+    'median': Figure('median', 'looks', digits=0, quantile=0.5),
+    'mean': Figure('mean', 'seen', 'sought', 1),
+    'ms': Figure('ms', 'ms', 'embedded', 2),
+    'build': Figure('processor s for a second of flight', 'build_s', 'seconds', 2),
+    'peak_mb': Figure('MB at most', 'peak_mb', digits=0),
+    'bytes': Figure('bytes a view', 'bytes', 'items', 0),
+    'views': Figure('views of a flight', 'items', digits=0),
+    'question_ms': Figure('ms a question', 'question_ms', digits=1, quantile=0.5),
+}
 
 
 class RivalMemory(NamedTuple):
@@ -90,7 +110,7 @@ class _RandomOrder:
         return self._random.random(len(vectors))
 
 
-def rivals_of(flights: Sequence[RememberedFlight], bundle: Path, usual: int) -> list[Rival]:
+def rivals_of(flights: Sequence[RememberedFlight], bundle: Path, usual: str) -> list[Rival]:
     """Return all rivals on the same views, first the exit that a memory is built with.
 
     :param usual: that exit
@@ -100,9 +120,8 @@ def rivals_of(flights: Sequence[RememberedFlight], bundle: Path, usual: int) -> 
     if description is None:
         raise EvaluationError(f'{bundle} has no recogniser, which a flight memory embeds with')
     space = AttributeSpace(description)
-    own = EXIT.format(usual)
     exits = sorted({name for name in flights[0].vectors if name.startswith(EXIT.format(''))})
-    names = dict.fromkeys((own, *exits, PICTURE, TRUE_BOXES))
+    names = dict.fromkeys((usual, *exits, PICTURE, TRUE_BOXES))
     rivals = [Rival(n, space, {f.name: _memory(n, f, f.taps[n]) for f in flights}) for n in names]
     colours = {f.name: _memory(MEAN_COLOUR, f, f.vectors[MEAN_COLOUR]) for f in flights}
     random = np.random.default_rng(0)
@@ -254,23 +273,31 @@ class MemoryJudge:
             chosen.setdefault(flight.seed, flight.name)
         return tuple(chosen.values())
 
-    def scrubbed(self, rival: Rival) -> Iterator[tuple[int, int]]:
+    def scrubbed(self, rival: Rival, flight: RememberedFlight) -> Iterator[tuple[int, int]]:
         """Yield how much is looked at by who asks first, and by who scrubs, for each question.
 
-        Each flight is asked for everything that a picture at a whole second shows. Who has not
+        The flight is asked for everything that a picture at a whole second shows. Who has not
         found it among the first thumbnails scrubs after that.
         """
-        for flight in self.flights.values():
-            alike: dict[str, list[SeenObject]] = defaultdict(list)
-            for one in flight.objects:
-                if one.scrubbed:
-                    alike[words_of(one.look)].append(one)
-            for text, objects in sorted(alike.items()):
-                asked = Asked((flight.name,), Question(text, tuple(objects)), objects[0], 1.0)
-                moments = self.moments(rival, asked, GIVES_UP)
-                places = [n for n, one in enumerate(moments, 1) if self.shows(one, asked.question)]
-                seen = min(one.scrubbed for one in objects)
-                yield min(places, default=GIVES_UP + seen), seen
+        alike: dict[str, list[SeenObject]] = defaultdict(list)
+        for one in flight.objects:
+            if one.scrubbed:
+                alike[words_of(one.look)].append(one)
+        for text, objects in sorted(alike.items()):
+            asked = Asked((flight.name,), Question(text, tuple(objects)), objects[0], 1.0)
+            moments = self.moments(rival, asked, GIVES_UP)
+            places = [n for n, one in enumerate(moments, 1) if self.shows(one, asked.question)]
+            seen = min(one.scrubbed for one in objects)
+            yield min(places, default=GIVES_UP + seen), seen
+
+    def question_ms(self, rival: Rival, asked: Sequence[Asked]) -> list[float]:
+        """Return the processor time (ms) of questions in words to all flights."""
+        taken = []
+        for one in asked[:_TIMED]:
+            begun = time.process_time()
+            self.moments(rival, one._replace(gallery=tuple(self.flights)), FIRST)
+            taken.append(1e3 * (time.process_time() - begun))
+        return taken
 
     def sums(
         self,
@@ -315,108 +342,66 @@ def _examples(
             yield Example(target, views, other.name, gallery)
 
 
-def evaluate_memory(
-    bundle: Path,
-    named: Sequence[tuple[str, Path]],
-    out: Path,
-    jobs: int = 1,
-    on_progress: OnProgress | None = None,
-) -> dict[str, Any]:
-    """Build memories of flights, given by name, ask them, and write the report.
+def bench(request: BenchRequest) -> Bench:
+    """Build memories of flights and ask them for what the flights saw."""
+    bundle = default_detector(request.detector or 'flight_people')
+    subjects, folder = request.flights(), request.out / 'memories'
+    usual = EXIT.format(MemoryEncoder(bundle).exit)
 
-    What was built before of the same flights, bundle and software is kept.
+    def answered(results: Results) -> dict[Row, Sequence[Sums]]:
+        flights = [read_remembered(folder, subject) for subject in subjects]
+        return _answered(flights, bundle, usual, results[_BUILT])
 
-    :param jobs: processes; 0: one per processor
-    :raises EncodingError: if the bundle cannot be used
-    :raises EvaluationError: if flights are none that can be judged, or too few
-    :raises ReportError: if the report cannot be written
-    :raises ReplayError: if a flight cannot be read
-    """
-    usual = MemoryEncoder(bundle).exit
-    tasks = memory_tasks(named, bundle, out)
-    works = {task.name: partial(remember, task) for task in tasks if task.pending()}
-    do_flight_works(works, jobs, on_progress, EvaluationError, len(tasks) - len(works))
-    flights = [read_remembered(task) for task in tasks]
-    if not any(flight.costs['objects'] for flight in flights):
-        raise EvaluationError('no view of an object was kept of any flight; take longer ones')
+    return Bench(
+        'How well flight memories find what flights saw',
+        (Row('built', partial(remember, bundle, folder), group=_COSTS),),
+        _FIGURES,
+        subjects,
+        references=(usual,),
+        key=sha256_of(bundle / MANIFEST),
+        about={**flights_about(subjects), 'bundle': bundle.name},
+        derive=answered,
+    )
+
+
+def _answered(
+    flights: Sequence[RememberedFlight], bundle: Path, usual: str, built: Sequence[Sums]
+) -> dict[Row, Sequence[Sums]]:
+    """Return the rows of questions, in words and by example, and of what asking costs."""
     judge = MemoryJudge({flight.name: flight for flight in flights})
     rivals = rivals_of(flights, bundle, usual)
     words, examples = judge.asked_in_words(), judge.examples()
     exits = [one for one in rivals if one.name.startswith(EXIT.format(''))]
     coarse = min(exits, key=lambda one: one.name)
-    in_words = {one.name: judge.sums(judge.words, one, words) for one in rivals}
+    rows: dict[Row, Sequence[Sums]] = {}
+    for one in rivals:
+        rows[_row(one.name, 'in words')] = judge.sums(judge.words, one, words)
     for count in REFINED:
         refine = partial(judge.refined, coarse, count)
-        in_words[f'{coarse.name}, {count} refined'] = judge.sums(refine, rivals[0], words)
-    by_example = {one.name: judge.sums(judge.example, one, examples) for one in rivals}
-    looks, own = np.array(list(judge.scrubbed(rivals[0])), float), rivals[0].name
-    report = {
-        'software': software_identity(bundle),
-        'flights': [flight.name for flight in flights],
-        'own': own,
-        'words': _rows(in_words, flights),
-        'by_light': {
-            light: _rows({own: in_words[own]}, flights, light)[own]
-            for light in dict.fromkeys(flight.light for flight in flights)
-        },
-        'examples': _rows(by_example, flights),
-        'scrubbing': _scrubbing(looks) if len(looks) else None,
-        'costs': _costs(flights) | _question_cost(judge, rivals[0], words),
-    }
-    write_report(report, out, {}, (), ())
-    return report
+        found = judge.sums(refine, rivals[0], words)
+        rows[_row(f'{coarse.name}, {count} refined to {usual}', 'in words')] = found
+    own = rows[_row(usual, 'in words')]
+    for light in dict.fromkeys(flight.light for flight in flights):
+        chosen = [of if f.light == light else {} for of, f in zip(own, flights, strict=True)]
+        rows[_row(light, f'in words, {usual} by light')] = chosen
+    for one in rivals if examples else ():
+        rows[_row(one.name, 'by example')] = judge.sums(judge.example, one, examples)
+    looks = [list(judge.scrubbed(rivals[0], flight)) for flight in flights]
+    for place, name in enumerate(('thumbnails, then pictures', 'a picture a second')):
+        counts = [[float(look[place]) for look in of] for of in looks]
+        found = [{'looks': of, 'seen': sum(of), 'sought': float(len(of))} for of in counts]
+        rows[_row(name, 'looked at until found')] = found
+    for exit_ in exits:
+        found = [{'ms': of[exit_.name], 'embedded': of['objects']} for of in built]
+        rows[_row(exit_.name, 'embedding a view')] = found
+    asking: Sums = {'question_ms': judge.question_ms(rivals[0], words)}
+    rows[_row('a question in words to all flights', _COSTS)] = [asking, *[{}] * len(flights[1:])]
+    return rows
 
 
-def _scrubbing(looks: FloatArray) -> dict[str, Any]:
-    """Return figures of how much is looked at (N, 2), see `MemoryJudge.scrubbed`."""
-    medians, means = np.median(looks, axis=0), looks.mean(axis=0)
-    return {
-        'questions': len(looks),
-        'asking': {'median': float(medians[0]), 'mean': float(means[0])},
-        'scrubbing': {'median': float(medians[1]), 'mean': float(means[1])},
-    }
+def _row(name: str, group: str) -> Row:
+    return Row(name, _derived, group=group)
 
 
-def _rows(
-    subjects: Mapping[str, Sequence[Sums]], flights: Sequence[RememberedFlight], light: str = ''
-) -> dict[str, Any]:
-    """Return each row's figures with what the first row finds more; of flights in one light."""
-    chosen = [n for n, flight in enumerate(flights) if light in ('', flight.light)]
-    some = {name: [sums[n] for n in chosen] for name, sums in subjects.items()}
-    summed = SummedFlights(some, Drawings.of([flights[n].seed for n in chosen]), _FIGURES)
-    own = next(iter(subjects))
-    return {
-        name: {
-            'questions': summed.total(name, 'asked'),
-            **{figure: plain_estimate(summed.estimate(name, figure)) for figure in _FIGURES},
-            'memory_more': plain_estimate(summed.difference(own, name, 'hit_10')),
-        }
-        for name in some
-    }
-
-
-def _question_cost(judge: MemoryJudge, rival: Rival, asked: Sequence[Asked]) -> dict[str, float]:
-    """Return the processor time (ms) of a question in words to all flights, and their views."""
-    everything = tuple(judge.flights)
-    taken = []
-    for one in asked[:_TIMED]:
-        begun = time.process_time()
-        judge.moments(rival, one._replace(gallery=everything), FIRST)
-        taken.append(1e3 * (time.process_time() - begun))
-    views = sum(len(memory.views) for memory in rival.memories.values())
-    return {'question_ms': float(np.median(taken)), 'views': views}
-
-
-def _costs(flights: Sequence[RememberedFlight]) -> dict[str, Any]:
-    total = {name: sum(f.costs[name] for f in flights) for name in flights[0].costs}
-    objects = max(total['objects'], 1.0)
-    return {
-        'build_s_per_s': total['build_s'] / max(total['seconds'], 1e-9),
-        'peak_mb': max(flight.costs['peak_mb'] for flight in flights),
-        'bytes_per_item': total['bytes'] / max(total['items'], 1.0),
-        'embedding_ms': {
-            name.removesuffix('_s'): 1e3 * seconds / objects
-            for name, seconds in total.items()
-            if name.startswith(EXIT.format(''))
-        },
-    }
+def _derived(_: Any) -> Sums:
+    raise NotImplementedError  # made of the results of others
