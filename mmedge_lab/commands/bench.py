@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mmedge_lab.commands.bench_memory import memory
 from mmedge_lab.commands.bench_run import add_benches
 from mmedge_ros.commands.command_group import CommandGroup
 
@@ -10,5 +9,4 @@ bench_app = CommandGroup(
     no_args_is_help=True,
     help='Judge parts of the system beside rivals: rows on flights, one table each.',
 )
-bench_app.command()(memory)
 add_benches(bench_app)

@@ -116,6 +116,10 @@ BENCHES: Mapping[str, BenchEntry] = {
         'mmedge_lab.rivals.mmedge.rivals_bench',
         'The whole beside its rivals and without each of its parts: accuracy, latency, work.',
     ),
+    'memory': BenchEntry(
+        'mmedge_lab.rivals.reminisce.bench',
+        'Parts of the flight memory beside their controls: what is found, time and memory.',
+    ),
     'search': BenchEntry(
         'mmedge_lab.judging.memory_bench', 'How well flight memories find what flights saw.'
     ),

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.rivals.reminisce.crop_encoder import BATCH, Blobs, CropEncoder, Exits
-from mmedge_lab.training import OnShare
 
 
 class StageRun(NamedTuple):
@@ -89,16 +88,12 @@ class Way(NamedTuple):
 
 
 def seconds_of(
-    ways: Sequence[Way], encoder: CropEncoder, blobs: Blobs, rounds: int, on_share: OnShare
+    ways: Sequence[Way], encoder: CropEncoder, blobs: Blobs, rounds: int
 ) -> NDArray[np.float64]:
     """Time every way on the same inputs, in turn: processor time (rounds, ways) in s."""
     for way in ways:  # whatever is done first takes longer
         way.run(encoder, blobs[:BATCH])
-    seconds = np.zeros((rounds, len(ways)))
-    for number in range(rounds):
-        seconds[number] = [way.run(encoder, blobs) for way in ways]
-        on_share((number + 1) / rounds)
-    return seconds
+    return np.array([[way.run(encoder, blobs) for way in ways] for _ in range(rounds)])
 
 
 def _divided(items: Sequence[int], size: int) -> Iterator[list[int]]:

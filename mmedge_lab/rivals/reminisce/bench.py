@@ -1,13 +1,13 @@
 """Every mechanism of Reminisce beside its control, on crops of scenes that only judge.
 
-The rows of a part are named by its letter: a the exits, b exits that are chosen for each item, c
-healing, d questions at every depth, e refinement and the store in four bits.
+Each group of rows holds its controls, with which the others are compared. The crops are those
+that `mmedge lab train recogniser --crops` keeps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.flight_bootstrap import Drawings
-from mmedge_lab.judging.flight_sums import Figure, SummedFlights, Sums
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Results, Row, Subject, Sums
 from mmedge_lab.rivals.reminisce.batching import Way, grouped, one_group, refilled, seconds_of
 from mmedge_lab.rivals.reminisce.crop_encoder import (
     BATCH,
@@ -45,9 +44,8 @@ from mmedge_lab.rivals.reminisce.galleries import (
 )
 from mmedge_lab.rivals.reminisce.healing import AllExits, fit_adapter, groups_of, heal, pivoted
 from mmedge_lab.rivals.reminisce.layered_loading import loading_figures
-from mmedge_lab.rivals.reminisce.refinement import ACTIVATION, THUMBNAIL, refinements
+from mmedge_lab.rivals.reminisce.refinement import refinements
 from mmedge_lab.rivals.reminisce.speculation import AtExits
-from mmedge_lab.training import OnShare, Report, part_of
 from mmedge_lab.training.crop_set import (
     CropSet,
     fitted_on,
@@ -56,32 +54,84 @@ from mmedge_lab.training.crop_set import (
     object_numbers,
     read_crops,
 )
+from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.manifest import Manifest
 from mmedge_ros.encoding.classifier_description import EXIT
 from mmedge_ros.memory import int4
 from mmedge_ros.memory.moment import Vectors
-from mmedge_ros.records.plain_values import plain_values
 
-FIGURES = {
-    'words': Figure('words_ten', 'words_asked'),
-    'examples': Figure('examples_ten', 'examples_asked'),
+_FIGURES: Mapping[str, Figure] = {
+    'words': Figure('words: hit@10', 'words_ten', 'words_asked'),
+    'examples': Figure('examples: hit@10', 'examples_ten', 'examples_asked'),
+    'right': Figure('right', 'right', 'items'),
+    'ms': Figure('ms', 'ms', digits=2),
+    'bytes': Figure('bytes', 'bytes', digits=0),
+    'per_s': Figure('items/s', 'timed', 'seconds', 0, relative=True),
+    'mj': Figure('mJ (model)', 'joules', 'timed', 2, scale=1e3, relative=True),
+    'processor': Figure('ms of processor', 'processor_ms', digits=1),
+    'peak_mb': Figure('peak MB', 'peak_mb', digits=0),
 }
-PREDICTED, SURE = 'predicted exits', 'sure heads'
-_DEALS, _DIGITS, _FEWEST_SCENES = 5, 5, 2
+END, PREDICTED, SURE = 'the end', 'predicted exits', 'sure heads'
+_DEALT, _FIXED, _AS_IT_IS, _AS_THEY_COME = (
+    'dealt to others',
+    'one exit',
+    'as it is',
+    'as they come',
+)
+_ASKED_AT_END, _COARSE = 'asked at the end', 'coarse'
+_DEALS, _FEWEST_SCENES = 5, 2
+
+
+def bench(request: BenchRequest, *, large: str = 'fused_people', watts: float = 3.0) -> Bench:
+    """Compare the parts of Reminisce with their controls: what is found, time and memory.
+
+    :param large: bundle whose largest camera level is loaded stage by stage; '' leaves that out
+    :param watts: of a busy core, for joules: a model
+    """
+    bundle = default_detector(request.detector or 'flight_people')
+    folder = request.input(0, 'a folder of crops')
+    stages = _large_stages(default_detector(large)) if large else []
+    parts = _crops_of(folder)
+    if request.quick:
+        parts[0] = parts[0].rows(np.arange(min(_QUICK.learned, len(parts[0].crops))))
+    scale = _QUICK if request.quick else Scale()
+
+    def rows(_: Results) -> dict[Row, Sequence[Sums]]:
+        with TemporaryDirectory() as copies:
+            encoder = CropEncoder(bundle, Path(copies))
+            fits, margins, judges = (encoder.embed(part, lambda _: None) for part in parts)
+            made = PartsBench(encoder, parts[2], judges, fits, margins, scale, watts)
+            return made.rows(stages)
+
+    scenes = sorted(set(parts[2].scenes.tolist()))
+    return Bench(
+        'The parts of Reminisce beside their controls',
+        (),
+        _FIGURES,
+        tuple(Subject(str(scene), seed=str(scene)) for scene in scenes),
+        references=(END, _DEALT, _FIXED, _AS_IT_IS, _AS_THEY_COME, _ASKED_AT_END, _COARSE),
+        about={
+            'bundle': bundle.name,
+            'crops': f'{len(parts[2].crops)} judge, {len(parts[0].crops)} are fitted on, '
+            f'{len(parts[1].crops)} choose margins',
+            'energy': f'{watts:g} W times processor time',
+        },
+        derive=rows,
+    )
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done: galleries, crops to learn from (0: all), items and rounds of timing."""
+    """How much is done: galleries, crops to learn from, items and rounds of timing."""
 
     galleries: int = 20
-    learned: int = 0
+    learned: int = 1 << 31
     timed: int = 512
     rounds: int = 5
     pictures: tuple[int, ...] = (8, 32)
 
 
-QUICK = Scale(galleries=3, learned=1000, timed=32, rounds=1, pictures=(2,))
+_QUICK = Scale(galleries=3, learned=1000, timed=32, rounds=1, pictures=(2,))
 
 
 @dataclass
@@ -98,73 +148,25 @@ class PartsBench:
     held: Embedded
     scale: Scale
     watts: float
-    _sums: dict[str, Sequence[Sums]] = field(default_factory=dict)
-    _facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _pairs: list[tuple[str, str]] = field(default_factory=list)
-    _kept_groups: dict[str, int] = field(default_factory=dict)
 
-    def report(self, large: Sequence[Path], on_progress: Report) -> dict[str, Any]:
-        """Judge every part; return the figures as JSON holds them.
+    def rows(self, large: Sequence[Path]) -> dict[Row, Sequence[Sums]]:
+        """Judge every part.
 
         :param large: stages of a large encoder; none leaves its part out
         :raises EncodingError: if a network fails
         """
-        parts = (self._exits, self._chosen, self._healed, self._asked, self._refined)
-        for place, part in enumerate(parts):
-            on_progress(0.1 * place, 'what is found')
-            part()
-        times = self._times(lambda share: on_progress(0.5 + 0.3 * share, 'time'))
-        rounds, numbers = self.scale.rounds, self.scale.pictures if large else ()
-        loading = loading_figures(
-            large, numbers, rounds, lambda share: on_progress(0.8 + 0.2 * share, 'loading')
-        )
-        drawings = Drawings.of(self.galleries.scenes.tolist())
-        summed = SummedFlights(self._sums, drawings, FIGURES)
-        wanted = self._wanted(self.judged)
-        said = self.predictor.shares(self.judged.taps[0]).argmax(axis=1) + 1
-        values: dict[str, Any] = plain_values(
-            {
-                'crops': {
-                    name: len(crops.scenes)
-                    for name, crops in (
-                        ('judged', self.judged),
-                        ('learned', self.learned),
-                        ('held', self.held),
-                    )
-                },
-                'objects': len(np.unique(self.judged.objects)),
-                'scenes': len(self.galleries.scenes),
-                'predictor_right': float(np.mean(said == wanted)),
-                'most_frequent_right': float(np.bincount(wanted).max() / len(wanted)),
-                'healed_groups_kept': self._kept_groups,
-                'rows': {
-                    name: {
-                        **self._facts[name],
-                        **{kind: summed.estimate(name, kind)._asdict() for kind in FIGURES},
-                    }
-                    for name in self._sums
-                },
-                'comparisons': [
-                    {
-                        'row': name,
-                        'control': control,
-                        **{
-                            kind: summed.difference(name, control, kind)._asdict()
-                            for kind in FIGURES
-                        },
-                    }
-                    for name, control in self._pairs
-                ],
-                'throughput': times,
-                'loading': loading,
-            },
-            _DIGITS,
-        )
-        return values
+        parts = (self._exits, self._chosen, self._healed, self._asked, self._refined, self._times)
+        found = [row for part in parts for row in part()]
+        found += self._loading(large) if large else ()
+        return {Row(name, _derived, group=group): sums for group, name, sums in found}
 
     @cached_property
     def galleries(self) -> Galleries:
         return Galleries(self.judged, self.encoder.space, self.scale.galleries)
+
+    @cached_property
+    def held_galleries(self) -> Galleries:
+        return Galleries(self.held, self.encoder.space, self.scale.galleries)
 
     @cached_property
     def predictor(self) -> ExitPredictor:
@@ -173,13 +175,12 @@ class PartsBench:
         return fit_predictor(first, wanted, held, of_held, self.judged.exits)
 
     @cached_property
-    def predicted(self) -> Exits:
-        return self.predictor.exits(self.judged.taps[0])
-
-    @cached_property
-    def sure(self) -> Exits:
+    def chosen(self) -> dict[str, Exits]:
+        """The exits of each item by what chooses them."""
         description = self.encoder.description
-        return sure_exits(self.judged.logits, len(description.classes), description.exits)
+        classes, least = len(description.classes), description.exits
+        sure = sure_exits(self.judged.logits, classes, least)
+        return {PREDICTED: self.predictor.exits(self.judged.taps[0]), SURE: sure}
 
     @cached_property
     def costs(self) -> NDArray[np.float64]:
@@ -190,105 +191,101 @@ class PartsBench:
             Way('', np.full(count, exit_ + 1, np.int64), one_group, 1)
             for exit_ in range(self.judged.exits)
         ]
-        seconds = seconds_of(ways, self.encoder, blobs, self.scale.rounds, lambda _: None)
+        seconds = seconds_of(ways, self.encoder, blobs, self.scale.rounds)
         return np.asarray(1e3 * np.median(seconds, axis=0) / count)
 
-    def _exits(self) -> None:
+    def _exits(self) -> Iterator[_Found]:
         """Judge every exit with its own head, and its tap as what examples are compared by."""
-        last = self.judged.exits
         for exit_, vectors in enumerate(self.judged.vectors, start=1):
-            name = self._name(exit_)
-            self._row(name, vectors, ms=self.costs[exit_ - 1])
-            if exit_ < last:
-                self._pairs.append((name, self._name(last)))
+            sums = self._sums(vectors, ms=self.costs[exit_ - 1])
+            yield 'exits', self._name(exit_), sums
+            if exit_ < self.judged.exits:
                 tap = _in_int4(self.judged.taps[exit_ - 1])
                 size = int4.row_bytes(tap.shape[1])
-                self._add(f'{name}, tap in int4', examples=_same(tap), bytes=size)
-                self._pairs.append((f'{name}, tap in int4', self._name(last - 1)))
+                found = self.galleries.examples(_same(tap))
+                sums = self._by_scene(None, found, bytes=size)
+                yield 'exits', f'{self._name(exit_)}, tap in int4', sums
+        usual = self.judged.vectors[-2]
+        group = f'store of {self._name(self.judged.exits - 1)}'
+        yield group, _AS_IT_IS, self._sums(usual, bytes=usual[0].nbytes)
+        size = int4.row_bytes(usual.shape[1])
+        yield group, 'in int4', self._sums(_in_int4(usual), bytes=size)
 
-    def _chosen(self) -> None:
+    def _chosen(self) -> Iterator[_Found]:
         """Judge exits that are chosen for every item beside the same ones dealt, and one exit."""
-        for name, exits in ((f'b {PREDICTED}', self.predicted), (f'b {SURE}', self.sure)):
-            others = [dealt(exits, seed) for seed in range(_DEALS)]
-            for row, chosen in ((name, [exits]), (f'{name}, dealt to others', others)):
-                found = [self._found_at(AtExits(self.judged, one)) for one in chosen]
-                self._sums[row] = [
-                    {key: sum(flight[key] for flight in of) for key in of[0]}
-                    for of in zip(*found, strict=True)
-                ]
-                self._facts[row] = {'ms': float(self.costs[exits - 1].mean())}
-            self._pairs.append((name, f'{name}, dealt to others'))
-            self._pairs.append((name, self._name(nearest_fixed(exits, self.costs))))
+        for name, exits in self.chosen.items():
+            ms = float(self.costs[exits - 1].mean())
+            yield name, name, self._at(AtExits(self.judged, exits), ms=ms)
+            deals = [
+                self._at(AtExits(self.judged, dealt(exits, seed)), ms=ms) for seed in range(_DEALS)
+            ]
+            means = [
+                {key: float(np.mean([deal[key] for deal in of])) for key in of[0]}
+                for of in zip(*deals, strict=True)
+            ]
+            yield name, _DEALT, means
+            fixed = nearest_fixed(exits, self.costs)
+            sums = self._sums(self.judged.vectors[fixed - 1], ms=self.costs[fixed - 1])
+            yield name, _FIXED, sums
+        wanted = self._wanted(self.judged)
+        said = self.predictor.shares(self.judged.taps[0]).argmax(axis=1) + 1
+        most = int(np.bincount(wanted).argmax())
+        yield 'exit that suffices', 'predicted', self._right(said == wanted)
+        yield 'exit that suffices', f'always {self._name(most)}', self._right(wanted == most)
 
-    def _healed(self) -> None:
+    def _healed(self) -> Iterator[_Found]:
         """Judge adapters that are carried on, beside one for each exit and none."""
         exits = range(1, self.judged.exits)
         fitting = AllExits(self.learned.taps, self.learned.vectors)
         held, of_judged = (AllExits(of.taps, of.vectors) for of in (self.held, self.judged))
         plans = {
-            'by steps of 1': groups_of(exits, 1),
-            'by steps of 2': groups_of(exits, 2),
-            'at the pivot': pivoted(exits, self.predicted),
+            'healed by steps of 1': groups_of(exits, 1),
+            'healed by steps of 2': groups_of(exits, 2),
+            'healed at the pivot': pivoted(exits, self.chosen[PREDICTED]),
         }
-        adapters = {
-            f'c {self._name(exit_)[2:]}, adapter of its own': (
-                exit_,
-                {exit_: fit_adapter(tap, fitting.vectors[-1] - fitting.vectors[exit_ - 1])},
-            )
-            for exit_, tap in zip(exits, fitting.taps, strict=True)
+        suites = {
+            words: heal(fitting, held, groups, self._held_hits) for words, groups in plans.items()
         }
-        for words, groups in plans.items():
-            kept = heal(fitting, held, groups, self._held_hits)
-            # Below the first adapter nothing is changed.
-            self._kept_groups[words] = len(kept)
-            adapters |= {
-                f'c {self._name(exit_)[2:]}, healed {words}': (exit_, kept)
-                for exit_ in exits
-                if kept and exit_ >= min(kept)
-            }
-        for name, (exit_, of) in adapters.items():
-            self._row(name, of_judged.healed(of)[exit_ - 1])
-            self._pairs.append((name, self._name(exit_)))
+        for exit_, tap in zip(exits, fitting.taps, strict=True):
+            group = f'healing of {self._name(exit_)}'
+            yield group, _AS_IT_IS, self._sums(self.judged.vectors[exit_ - 1])
+            missing = fitting.vectors[-1] - fitting.vectors[exit_ - 1]
+            own = {exit_: fit_adapter(tap, missing)}
+            for words, adapters in {'an adapter of its own': own, **suites}.items():
+                # Where no group is kept this is as it is.
+                yield group, words, self._sums(of_judged.healed(adapters)[exit_ - 1])
 
-    def _asked(self) -> None:
+    def _asked(self) -> Iterator[_Found]:
         """Judge questions at all depths beside the end only, of items at predicted exits."""
-        at, usual = AtExits(self.judged, self.predicted), self._name(self.judged.exits - 1)
-        pairs = {
-            'd asked at each exit': (at.matched, at.plain),
-            'd asked at each exit, refined': (at.speculative, at.plain_refined),
+        at, usual = AtExits(self.judged, self.chosen[PREDICTED]), self.judged.vectors[-2]
+        finders = {
+            ('questions at every depth', _ASKED_AT_END): at.plain,
+            ('questions at every depth', 'asked at each exit'): at.matched,
+            ('questions at every depth, refined', _ASKED_AT_END): at.plain_refined,
+            ('questions at every depth, refined', 'asked at each exit'): at.speculative,
         }
-        for name, (ours, plain) in pairs.items():
-            control = name.replace('each exit', 'the end')
-            self._add(name, examples=ours)
-            self._add(control, examples=plain)
+        for (group, name), find in finders.items():
+            yield group, name, self._by_scene(None, self.galleries.examples(find))
             # A memory at one exit needs neither.
-            self._pairs += [(name, control), (name, usual)]
+            yield group, _FIXED, self._by_scene(None, self.galleries.examples(_same(usual)))
 
-    def _refined(self) -> None:
-        """Judge the best of a coarse exit refined to the last head, and vectors in four bits."""
+    def _refined(self) -> Iterator[_Found]:
+        """Judge the best of a coarse exit refined to the last head."""
         target = self.judged.exits - 1
-        whole, name = self.judged.vectors[target - 1], self._name(target)
+        whole = self.judged.vectors[target - 1]
         for exit_ in range(1, target):
-            coarse = self.judged.vectors[exit_ - 1]
-            made = refinements(self.encoder, self.crops, exit_, target)
-            for source, of in made.items():
-                row = f'e {self._name(exit_)[2:]}, refined from {source}'
-                find = partial(_refining, coarse, whole, of.vectors)
-                words = self.galleries.words(coarse, of.vectors)
-                self._add(row, words, find, bytes=of.bytes, ms=of.ms)
-                self._pairs += [(row, self._name(exit_)), (row, name)]
-            stored = f'e {self._name(exit_)[2:]}, refined from '
-            self._pairs.append((stored + ACTIVATION, stored + THUMBNAIL))
-        quarter = f'e {name[2:]}, vectors in int4'
-        self._row(quarter, _in_int4(whole), bytes=int4.row_bytes(whole.shape[1]))
-        self._pairs.append((quarter, name))
+            coarse, group = self.judged.vectors[exit_ - 1], f'refining of {self._name(exit_)}'
+            yield group, _COARSE, self._sums(coarse)
+            yield group, _FIXED, self._sums(whole)
+            for source, made in refinements(self.encoder, self.crops, exit_, target).items():
+                words = self.galleries.words(coarse, made.vectors)
+                find = partial(_refining, coarse, whole, made.vectors)
+                found = self.galleries.examples(find)
+                sums = self._by_scene(words, found, bytes=made.bytes, ms=made.ms)
+                yield group, f'from {source}', sums
 
-    def _times(self, on_share: OnShare) -> list[dict[str, Any]]:
-        """Time every way through the encoder; ratios with the least and greatest of the rounds.
-
-        ``faster`` is how many times as fast as all items to the end in the same batch, ``gain``
-        beside the same exits as they come.
-        """
+    def _times(self) -> Iterator[_Found]:
+        """Time every way through the encoder, each round as a subject of its own."""
         places = np.random.default_rng(0).permutation(len(self.judged.scenes))[: self.scale.timed]
         count, classes = len(places), len(self.encoder.description.classes)
 
@@ -299,90 +296,86 @@ class PartsBench:
         def ask_head(stage: int, made: Any) -> object:
             return sureness(made[EXIT.format(stage + 1)], classes)
 
-        chosen = {PREDICTED: (self.predicted, predict), SURE: (self.sure, ask_head)}
-        ways = []
+        orders = {_AS_THEY_COME: one_group, 'grouped by exit': grouped, 'refilled': refilled}
+        ways = {}
         for batch in (1, BATCH):
-            for exit_ in range(self.judged.exits, 0, -1):
+            group = f'time in batches of {batch}'
+            for exit_ in range(1, self.judged.exits + 1):
                 exits = np.full(count, exit_, np.int64)
-                ways.append(Way(self._name(exit_)[2:], exits, one_group, batch))
-            for name, (exits, decide) in chosen.items():
-                orders = (one_group, grouped, refilled) if batch > 1 else (one_group,)
-                ways += [Way(name, exits[places], one, batch, decide) for one in orders]
+                ways[group, self._name(exit_)] = Way('', exits, one_group, batch)
+            for name, decide in ((PREDICTED, predict), (SURE, ask_head)):
+                exits = self.chosen[name][places]
+                ways[group, name] = Way('', exits, one_group, batch, decide)
+                for words, order in orders.items() if batch > 1 else ():
+                    ways[f'time of {name}', words] = Way('', exits, order, batch, decide)
         blobs = self.encoder.blobs(self.crops.rows(places))
-        seconds = seconds_of(ways, self.encoder, blobs, self.scale.rounds, on_share)
-        found = []
-        for way, taken in zip(ways, seconds.T, strict=True):
-            alike = [(w, s) for w, s in zip(ways, seconds.T, strict=True) if w.batch == way.batch]
-            plain = next(s for w, s in alike if w.name == way.name)
-            found.append(
-                {
-                    'way': way.name,
-                    'order': way.order.__name__.replace('_', ' '),
-                    'batch': way.batch,
-                    'per_s': count / float(np.median(taken)),
-                    'mj': 1e3 * self.watts * float(np.median(taken)) / count,
-                    'faster': _range(alike[0][1] / taken),
-                    'gain': _range(plain / taken),
-                }
-            )
-        return found
+        seconds = seconds_of(list(ways.values()), self.encoder, blobs, self.scale.rounds)
+        for (group, name), taken in zip(ways, seconds.T.tolist(), strict=True):
+            rounds = [
+                {'timed': float(count), 'seconds': one, 'joules': self.watts * one}
+                for one in taken
+            ]
+            yield group, name, self._rounds(rounds)
 
-    def _row(self, name: str, vectors: Vectors, **facts: Any) -> None:
-        self._add(name, self.galleries.words(vectors), _same(vectors), **facts)
+    def _loading(self, large: Sequence[Path]) -> Iterator[_Found]:
+        runs = loading_figures(large, self.scale.pictures, self.scale.rounds)
+        for (number, way), found in runs.items():
+            yield f'a large encoder, {number} pictures', way, self._rounds(found)
 
-    def _add(
-        self,
-        name: str,
-        words: Found | None = None,
-        examples: FindExamples | None = None,
-        **facts: Any,
-    ) -> None:
-        found = self.galleries.examples(examples) if examples is not None else None
-        self._sums[name], self._facts[name] = self._by_scene(words, found), facts
+    def _sums(self, vectors: Vectors, **facts: float) -> list[Sums]:
+        examples = self.galleries.examples(_same(vectors))
+        return self._by_scene(self.galleries.words(vectors), examples, **facts)
 
-    def _found_at(self, at: AtExits) -> list[dict[str, float]]:
+    def _at(self, at: AtExits, **facts: float) -> list[Sums]:
         """Return what is found of items at their exits, asked at the exit of each."""
-        words = self.galleries.words(at.stored)
-        return self._by_scene(words, self.galleries.examples(at.matched))
+        examples = self.galleries.examples(at.matched)
+        return self._by_scene(self.galleries.words(at.stored), examples, **facts)
 
-    def _by_scene(self, words: Found | None, examples: Found | None) -> list[dict[str, float]]:
-        nothing = np.zeros(len(self.galleries.scenes))
+    def _by_scene(self, words: Found | None, examples: Found | None, **facts: float) -> list[Sums]:
+        known = {'words': words, 'examples': examples}
         return [
             {
-                f'{kind}_{column}': float((nothing if of is None else getattr(of, column))[scene])
-                for kind, of in (('words', words), ('examples', examples))
-                for column in Found._fields
+                **{
+                    f'{kind}_{column}': float(getattr(found, column)[scene])
+                    for kind, found in known.items()
+                    if found is not None
+                    for column in Found._fields
+                },
+                **facts,
             }
-            for scene in range(len(nothing))
+            for scene in range(len(self.galleries.scenes))
         ]
 
-    @cached_property
-    def _held_galleries(self) -> Galleries:
-        return Galleries(self.held, self.encoder.space, self.scale.galleries)
+    def _right(self, right: NDArray[np.bool_]) -> list[Sums]:
+        of_scenes = [right[self.judged.scenes == scene] for scene in self.galleries.scenes]
+        return [{'right': float(of.sum()), 'items': float(len(of))} for of in of_scenes]
+
+    def _rounds(self, rounds: Sequence[Sums]) -> list[Sums]:
+        """Return rounds in place of as many scenes."""
+        rest = max(len(self.galleries.scenes) - len(rounds), 0)
+        return [*rounds, *[{}] * rest][: len(self.galleries.scenes)]
 
     def _held_hits(self, vectors: Vectors) -> float:
         """Return the mean of hit@10 by words and by example, of the crops held out."""
-        words = self._held_galleries.words(vectors)
-        examples = self._held_galleries.examples(_same(vectors))
+        words = self.held_galleries.words(vectors)
+        examples = self.held_galleries.examples(_same(vectors))
         return (words.hit_at_10 + examples.hit_at_10) / 2.0
 
     def _wanted(self, crops: Embedded) -> Exits:
         return Galleries(crops, self.encoder.space, 1).first_sufficient(crops.vectors)
 
     def _name(self, exit_: int) -> str:
-        return 'a end' if exit_ == self.judged.exits else f'a exit {exit_}'
+        return END if exit_ == self.judged.exits else f'exit {exit_}'
 
 
-def run_parts_bench(
-    bundle: Path, folder: Path, large: Path | None, scale: Scale, watts: float, report: Report
-) -> dict[str, Any]:
-    """Bench the parts of a flight memory on a folder of crops of simulated scenes.
+# Group, name and sums of a row.
+_Found = tuple[str, str, Sequence[Sums]]
 
-    :param large: bundle whose largest camera level is in stages, for loading them one by one
-    :param watts: of a busy core, for joules: a model
-    :raises EvaluationError: if the crops are of too few scenes, or a bundle does not suit
-    :raises TrainingError: if crops cannot be read
-    :raises EncodingError: if a network cannot be opened or fails
+
+def _crops_of(folder: Path) -> list[CropSet]:
+    """Return crops to learn from, to fit margins on, and to judge, those of an object together.
+
+    :raises EvaluationError: if there are none, or of too few scenes
     """
     files = sorted(folder.glob('crops_*.npz'))
     if not files:
@@ -390,30 +383,18 @@ def run_parts_bench(
             f'{folder} holds no crops; name the folder that `mmedge lab train recogniser --crops` '
             'keeps'
         )
-    stages = _large_stages(large) if large is not None else []
     crops = read_crops(files)
-    parts = [_by_object(of(crops)) for of in (learned, fitted_on, judged)]
-    for part, words in zip(parts, ('learn from', 'fit margins on', 'judge'), strict=True):
+    parts = []
+    for of, words in ((learned, 'learn from'), (fitted_on, 'fit margins on'), (judged, 'judge')):
+        part = of(crops)
         scenes = len(np.unique(part.scenes))
         if scenes < _FEWEST_SCENES:
             raise EvaluationError(
                 f'{scenes} scenes to {words} are too few; take crops of more scenes (`mmedge lab '
                 'train recogniser --crops`)'
             )
-    if scale.learned:
-        parts[0] = parts[0].rows(np.arange(min(scale.learned, len(parts[0].crops))))
-    with TemporaryDirectory() as copies:
-        encoder = CropEncoder(bundle, Path(copies))
-        embedded = []
-        for place, part in enumerate(parts):
-            on_share = partial(_on_share, part_of(report, 0.1 * place, 0.1 * (place + 1)))
-            embedded.append(encoder.embed(part, on_share))
-        bench = PartsBench(encoder, parts[2], embedded[2], embedded[0], embedded[1], scale, watts)
-        return bench.report(stages, part_of(report, 0.3, 1.0))
-
-
-def _on_share(report: Report, share: float) -> None:
-    report(share, 'embedding crops')
+        parts.append(part.rows(np.argsort(object_numbers(part), kind='stable')))
+    return parts
 
 
 def _large_stages(bundle: Path) -> list[Path]:
@@ -426,11 +407,6 @@ def _large_stages(bundle: Path) -> list[Path]:
             'such as fused_people'
         )
     return [stage.verified().absolute() for stage in chosen]
-
-
-def _by_object(crops: CropSet) -> CropSet:
-    """Return crops with those of one object one after another."""
-    return crops.rows(np.argsort(object_numbers(crops), kind='stable'))
 
 
 def _same(vectors: Vectors) -> FindExamples:
@@ -448,9 +424,5 @@ def _in_int4(vectors: Vectors) -> Vectors:
     return int4.unpacked(int4.packed(vectors), vectors.shape[1])
 
 
-def _range(ratios: NDArray[np.float64]) -> dict[str, float]:
-    return {
-        'value': float(np.median(ratios)),
-        'low': float(ratios.min()),
-        'high': float(ratios.max()),
-    }
+def _derived(_: Any) -> Sums:
+    raise NotImplementedError  # all rows are made at once

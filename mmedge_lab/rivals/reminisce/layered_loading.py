@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,33 +44,25 @@ class LoadingTask:
 
 
 def loading_figures(
-    stages: Sequence[Path], numbers: Sequence[int], rounds: int, on_share: Callable[[float], None]
-) -> list[dict[str, Any]]:
-    """Run both ways in turn; a row for each way and number of pictures, medians of the rounds.
+    stages: Sequence[Path], numbers: Sequence[int], rounds: int
+) -> dict[tuple[int, str], list[dict[str, float]]]:
+    """Run both ways in turn; the figures of each round by number of pictures and way.
 
     :raises EncodingError: if a stage cannot be opened or fails, or a process breaks down
     """
     ports = [open_session(stage).get_inputs() for stage in stages]
     reads = [[port.name for port in of] for of in ports]
-    works = [(number, way) for _ in range(rounds) for number in numbers for way in WAYS]
+    names = [str(stage) for stage in stages]
     found: dict[tuple[int, str], list[dict[str, float]]] = {}
-    for place, (number, way) in enumerate(works):
-        task = LoadingTask(way, number, ports[0][0].shape, [str(s) for s in stages], reads)
+    for number, way in [(number, way) for number in numbers for way in WAYS] * rounds:
+        task = LoadingTask(way, number, ports[0][0].shape, names, reads)
         figures = figures_of_process(__name__, [json.dumps(asdict(task))], _PATIENCE)
         found.setdefault((number, way), []).append(figures)
-        on_share((place + 1) / len(works))
-    return [
-        {
-            'pictures': number,
-            'way': way,
-            **{name: float(np.median([run[name] for run in runs])) for name in runs[0]},
-        }
-        for (number, way), runs in found.items()
-    ]
+    return found
 
 
 def run_pictures(task: LoadingTask) -> dict[str, float]:
-    """Encode pictures of noise; return pictures per second, ms of processor for each, and MB.
+    """Encode pictures of noise; return their number, s, ms of processor for each, and MB.
 
     ``peak_mb`` is what the process needed at most beyond what it had before.
 
@@ -87,7 +79,8 @@ def run_pictures(task: LoadingTask) -> dict[str, float]:
     else:
         made = _whole(stages, pictures)
     return {
-        'per_s': task.pictures / (time.perf_counter() - begun),
+        'timed': float(task.pictures),
+        'seconds': time.perf_counter() - begun,
         'processor_ms': 1e3 * (time.process_time() - spent) / task.pictures,
         'peak_mb': (peak_memory() - before) / 1e6,
         # The same for both ways, or one of them is wrong.
