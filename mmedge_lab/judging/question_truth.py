@@ -34,19 +34,19 @@ _FEWEST_INSTANTS = 20
 _LABELS = ('person', 'person', 'car', 'cyclist')
 
 
-class Track(NamedTuple):
+class RightObject(NamedTuple):
     """A right answer that is an object, which has another number among our tracks."""
 
     number: int
 
 
-class Tracks(NamedTuple):
+class RightObjects(NamedTuple):
     """A right answer that is several objects."""
 
     numbers: frozenset[int]
 
 
-Right: TypeAlias = bool | int | float | str | Track | Tracks | tuple[float, float]
+Right: TypeAlias = bool | int | float | str | RightObject | RightObjects | tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ class TrueQuestion:
             return number if owners is None or not isinstance(number, int) else owners.get(number)
 
         right = self.right
-        if isinstance(right, Track):
+        if isinstance(right, RightObject):
             return owner(value) == right.number
-        if isinstance(right, Tracks):
+        if isinstance(right, RightObjects):
             return isinstance(value, tuple) and set(map(owner, value)) == right.numbers
         if isinstance(right, tuple):
             off = np.subtract(value, right) if isinstance(value, tuple) else (np.inf, 0.0)
@@ -329,7 +329,9 @@ class _Maker:
             return None
         best = int(self._ids[np.argmin(np.nan_to_num(away, nan=np.inf).min(axis=1))])
         return self._made(
-            *(Kind.OBJECT, Asked.EXTREME, when, Track(best)), phrases=(_phrase(),), is_closest=True
+            *(Kind.OBJECT, Asked.EXTREME, when, RightObject(best)),
+            phrases=(_phrase(),),
+            is_closest=True,
         )
 
     def _more(self) -> TrueQuestion:
@@ -376,7 +378,7 @@ class _Maker:
             right = bool(right)
         elif asked is Asked.LIST:
             assert ids is not None
-            right = Tracks(frozenset(map(int, ids[fits])))
+            right = RightObjects(frozenset(map(int, ids[fits])))
         places = () if place is None else (place,)
         return self._made(kind, asked, when, right, phrases=(phrase,), places=places)
 
@@ -427,7 +429,7 @@ class _Maker:
             return None
         best = named[int(np.argmin([np.nanmin(self._away[row]) for row in named]))]
         whole = _When(0, len(self._stamps) - 1, Span())
-        right = Track(int(self._ids[best]))
+        right = RightObject(int(self._ids[best]))
         return self._made(Kind.COMPARISON, Asked.PAIR, whole, right, named, is_closest=True)
 
     # What questions are made of.

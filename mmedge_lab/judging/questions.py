@@ -16,7 +16,7 @@ from typing import NamedTuple
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, flights_about
 from mmedge_lab.judging.question_truth import (
-    Track,
+    RightObject,
     TrueQuestion,
     known_when,
     owners_of,
@@ -132,6 +132,6 @@ def _judged(name: str, one: TrueQuestion, flight: AskedFlight) -> tuple[bool, bo
 
 def _is_fixed(one: TrueQuestion) -> bool:
     """Whether "yes", "one", "it stands still" or the first that is named is right."""
-    if isinstance(one.right, Track):
+    if isinstance(one.right, RightObject):
         return one.right.number in one.question.tracks[:1]
     return one.right in (1, 'person', 'still')  # "yes" is 1

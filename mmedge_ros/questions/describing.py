@@ -47,7 +47,7 @@ _LONGEST_WORDS = 300
 NEWEST, TAKES = 'newest sentence (ms)', ' takes (ms, 95 %)'
 
 
-class Kind(NamedTuple):
+class DescribedKind(NamedTuple):
     """A kind of question: what is asked of every decision, and the tokens of an answer."""
 
     task: str
@@ -56,12 +56,12 @@ class Kind(NamedTuple):
 
 # NuScenes-QA's kinds, the harder ones later.
 KINDS = {
-    'scene': Kind('Say in one short sentence what is going on.', 32),
-    'existence': Kind('Say in one word whether a person is there.', 8),
-    'count': Kind('Say in a few words how many objects of each kind there are.', 12),
-    'object': Kind('Name in a few words the fastest object.', 16),
-    'status': Kind('Say in one short sentence what each object is doing.', 32),
-    'comparison': Kind(
+    'scene': DescribedKind('Say in one short sentence what is going on.', 32),
+    'existence': DescribedKind('Say in one word whether a person is there.', 8),
+    'count': DescribedKind('Say in a few words how many objects of each kind there are.', 12),
+    'object': DescribedKind('Name in a few words the fastest object.', 16),
+    'status': DescribedKind('Say in one short sentence what each object is doing.', 32),
+    'comparison': DescribedKind(
         'Say in one short sentence which two objects are closest together, and which is faster.',
         40,
     ),

@@ -13,7 +13,7 @@ from mmedge_ros.data_types import NS_PER_S, FloatArray
 from mmedge_ros.memory.moment import STILL_BELOW
 from mmedge_ros.memory.query import Phrase
 from mmedge_ros.questions import QuestionError
-from mmedge_ros.questions.answer import Answer, Value
+from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.observations import ObservedTrack
 from mmedge_ros.questions.question import Asked, Measure
 from mmedge_ros.questions.scope import Scope, numbers_of, words_of
@@ -134,7 +134,7 @@ def _heading(scope: Scope, track: ObservedTrack, rows: NDArray[np.bool_]) -> Ans
     headings = headings[np.isfinite(headings)]
     if len(headings):
         beside = (angle - math.degrees(float(headings.mean())) + 180.0) % 360.0 - 180.0
-        text += f', seen from the drone {direction(beside)}'
+        text += f', seen from the drone {_direction(beside)}'
     return Answer(text, angle)
 
 
@@ -194,15 +194,41 @@ def pair(scope: Scope) -> Answer:
 
     :raises QuestionError: if it is not known of both
     """
-    if scope.question.versus is None:
-        first, second = map(scope.selector.track, scope.question.tracks)
+    how, sides = scope.question, _sides(scope)
+    ours, theirs = (_worth(scope, one) for one in sides)
+    is_first = ours > theirs if how.is_largest else ours < theirs
+    first, second = (one.track.id for one in sides)
+    winner = first if is_first else second
+    unit = {
+        Measure.SPEED: 'm/s',
+        Measure.DISTANCE: f'm from {how.anchor}',
+        Measure.FIRST_SEEN: 's (first seen)',
+    }[how.measure]
+    doubt = ''
+    if how.measure is Measure.DISTANCE:
+        spread = math.hypot(*(float(np.median(one.track.deviations[one.rows])) for one in sides))
+        if abs(ours - theirs) < spread:
+            doubt = ', which differ by less than one standard deviation'
+    begun = yes_or_no(is_first) if how.is_yes_or_no else f'Track {winner}'
+    when = '' if how.is_past else f' {scope.times(sides[0].track, sides[0].rows)}'
+    return Answer(
+        f'{begun}: track {first} {ours:.1f}, track {second} {theirs:.1f} {unit}'
+        f'{scope.where_when()}{when}{doubt}',
+        is_first if how.is_yes_or_no else winner,
+        evidence=scope.evidence(sides),
+    )
+
+
+def _sides(scope: Scope) -> list[Chosen]:
+    """Return the two tracks that are compared, with the rows that are meant."""
+    how = scope.question
+    if how.versus is None:
+        first, second = map(scope.selector.track, how.tracks)
     else:
-        first = _only(scope, scope.question.phrases)
-        second = _only(scope, scope.question.versus.phrases)
+        first, second = (_only(scope, of) for of in (how.phrases, how.versus.phrases))
         if first.id == second.id:
             raise QuestionError(f'both of these are track {first.id}; name two objects')
     rows = [rows_between(track, scope.begin_ns, scope.end_ns, AT_NS) for track in (first, second)]
-    how = scope.question
     for track, held in zip((first, second), rows, strict=True):
         if not held.any():
             _rows(scope, track)
@@ -214,44 +240,19 @@ def pair(scope: Scope) -> Answer:
                 'or "came" so'
             )
         rows = [track.stamps_ns == common[-1] for track in (first, second)]
-    values = []
-    for track, held in zip((first, second), rows, strict=True):
-        known = compared_by(scope, track)[held]
-        known = known[np.isfinite(known)]
-        if not len(known):
-            raise QuestionError(f'nothing is known of {how.anchor} beside track {track.id}')
-        is_least = how.is_closest and how.measure is Measure.DISTANCE
-        is_least |= how.measure is Measure.FIRST_SEEN
-        values.append(float(known.min() if is_least else np.median(known)))
-    ours, theirs = values
-    is_first = ours > theirs if how.is_largest else ours < theirs
-    unit = {
-        Measure.SPEED: 'm/s',
-        Measure.DISTANCE: f'm from {how.anchor}',
-        Measure.FIRST_SEEN: 's (first seen)',
-    }[how.measure]
-    said = f'track {first.id} {ours:.1f}, track {second.id} {theirs:.1f} {unit}'
-    begun = (
-        yes_or_no(is_first) if how.is_yes_or_no else f'Track {(first if is_first else second).id}'
-    )
-    winner: Value = is_first if how.is_yes_or_no else (first if is_first else second).id
-    doubt = ''
-    if how.measure is Measure.DISTANCE:
-        spread = math.hypot(
-            *(
-                float(np.median(t.deviations[r]))
-                for t, r in zip((first, second), rows, strict=True)
-            )
-        )
-        doubt = ', which differ by less than one standard deviation'
-        doubt = doubt if abs(ours - theirs) < spread else ''
-    chosen = [Chosen(t, r) for t, r in zip((first, second), rows, strict=True)]
-    when = '' if how.is_past else f' {scope.times(first, rows[0])}'
-    return Answer(
-        f'{begun}: {said}{scope.where_when()}{when}{doubt}',
-        winner,
-        evidence=scope.evidence(chosen),
-    )
+    return [Chosen(first, rows[0]), Chosen(second, rows[1])]
+
+
+def _worth(scope: Scope, one: Chosen) -> float:
+    """Return the number by which a track is compared."""
+    how = scope.question
+    known = compared_by(scope, one.track)[one.rows]
+    known = known[np.isfinite(known)]
+    if not len(known):
+        raise QuestionError(f'nothing is known of {how.anchor} beside track {one.track.id}')
+    is_least = how.is_closest and how.measure is Measure.DISTANCE
+    is_least |= how.measure is Measure.FIRST_SEEN
+    return float(known.min() if is_least else np.median(known))
 
 
 def compared_by(scope: Scope, track: ObservedTrack) -> FloatArray:
@@ -273,7 +274,7 @@ def yes_or_no(holds: bool) -> str:
     return 'Yes' if holds else 'No'
 
 
-def direction(beside: float) -> str:
+def _direction(beside: float) -> str:
     """Say a direction as seen from the drone; ``beside`` (deg) counts to the left."""
     if abs(beside) < 45.0:
         return 'away, the way it headed'

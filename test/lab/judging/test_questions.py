@@ -13,8 +13,8 @@ from hand_made_observations import STAMPS_NS, hovering, observed, walked
 from mmedge_lab.judging.bench import BenchRequest
 from mmedge_lab.judging.question_truth import (
     Right,
-    Track,
-    Tracks,
+    RightObject,
+    RightObjects,
     TrueQuestion,
     known_when,
     owners_of,
@@ -88,8 +88,8 @@ def test_only_what_is_known_by_a_number_is_asked_for_by_it() -> None:
         (asking('still', asked=Asked.HEADING), 'still', 10.0),
         (asking(10.0, 45.0, Asked.HEADING), 20.0, 'still'),
         (asking((1.0, 2.0), 2.0), (1.0, 3.0), (4.0, 2.0)),
-        (asking(Track(7)), 1, 2),
-        (asking(Tracks(frozenset((7, 8)))), (1, 2, 3), (1,)),
+        (asking(RightObject(7)), 1, 2),
+        (asking(RightObjects(frozenset((7, 8)))), (1, 2, 3), (1,)),
         (asking(3), 3, None),
     ],
 )
