@@ -116,25 +116,3 @@ def test_a_camera_that_stands_by_is_woken_for_a_question_about_now_until_it_saw_
     assert has_come()
     live.flight.configured(Configuration(modalities=(Part(CAMERA, 10.0),)))
     assert live.flight.awaited(now) is None
-
-
-def test_an_hour_with_a_dozen_people_takes_no_more_than_a_part_of_it() -> None:
-    live = Live()
-    crowd = tuple(sighted(number, 1, 0, standing()) for number in range(1, 13))
-    rows = []
-    for tenth in range(36_000):
-        if tenth % 100 == 0:  # others come and go
-            crowd = tuple(replace(one, id=one.id + 12) for one in crowd)
-        stamp_ns = round((100.0 + tenth / 10) * NS_PER_S)
-        live.flight.add(Decision(stamp_ns, stamp_ns, 'odom', crowd, {CAMERA: stamp_ns}))
-        rows.append(live.flight.rows)
-    assert max(rows) <= 200_000
-    live.now = 3700.0
-    observations = live.flight.known().observations
-    assert observations.begin_ns == 100 * NS_PER_S
-    gaps = np.diff(observations.stamps_ns) / NS_PER_S
-    assert gaps[-1000:].max() == pytest.approx(0.1), 'what is new is whole'
-    assert gaps.max() <= 1.0, 'what is old is there'
-    numbers = [track.id for track in observations.tracks]
-    assert numbers == sorted(numbers)
-    assert len(numbers) == 12 * 360

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
 from pathlib import Path
 
 import numpy as np
-from fake_model_server import DONE, STREAM, event, listening
+from fake_model_server import DONE, STREAM, Scripts, event, listening
 from hand_made_sights import sighted, standing
 from live_graph import Bystander
 from short_folders import short_folder
@@ -29,17 +27,6 @@ def decision_now() -> msg.TrackArray:
     track = sighted(7, 3, 0, standing())
     made = Decision(now_ns, now_ns, 'odom', (track,), {}, published_ns=now_ns)
     return conversions.to_track_array(made)
-
-
-def answer(connection: socket.socket, ended: threading.Event) -> None:
-    request = b''
-    while b'\r\n\r\n{' not in request or not request.endswith(b'}'):
-        received = connection.recv(65536)
-        if not received:
-            return
-        request += received
-    if not ended.is_set():
-        connection.sendall(STREAM + event('One person walks by.') + DONE)
 
 
 def test_decisions_are_described_and_the_claim_ends_within_its_lease_when_the_model_dies(
@@ -64,7 +51,8 @@ def test_decisions_are_described_and_the_claim_ends_within_its_lease_when_the_mo
         questions = [NodeDescription('questions', 'questions', parameters)]
         with ProcessGroup(questions, tmp_path / 'logs') as group:
             bystander.group = group
-            with listening(folder, answer):
+            says = Scripts([STREAM, event('One person walks by.'), DONE])
+            with listening(folder, says):
                 bystander.wait_until(lambda: len(demands) >= 2)
             died_ns = time.time_ns()
             bystander.wait_until(
