@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 from pathlib import Path
@@ -21,7 +20,6 @@ from mmedge_lab.simulation.flight_folder import (
     read_description,
 )
 from mmedge_ros.commands.main import app
-from mmedge_ros.report import report_files
 
 
 @pytest.fixture(scope='module')
@@ -135,20 +133,3 @@ def test_a_set_without_ground_truth_is_one_sentence(tmp_path: Path, bundle: Path
     sentence = refusal(run(bundle, tmp_path / 'set', *options, '--out', tmp_path / 'out'))
     assert 'ground truth is needed' in sentence
     assert 'only' in sentence
-
-
-def test_a_folder_without_flights_is_one_sentence(tmp_path: Path, bundle: Path) -> None:
-    assert 'holds no flights' in refusal(run(bundle, tmp_path, '--out', tmp_path / 'out'))
-
-
-def test_a_full_disk_is_one_sentence(
-    tmp_path: Path, bundle: Path, flights: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(path: Path, content: bytes) -> None:
-        raise OSError(errno.ENOSPC, 'No space left on device', str(path))
-
-    monkeypatch.setattr(report_files, '_write', full)
-    options = ('--configurations', 'full', '--jobs', 1, '--flights', 1)
-    sentence = refusal(run(bundle, flights, *options, '--out', tmp_path))
-    assert 'No space left on device' in sentence
-    assert not list(tmp_path.rglob('*.json'))

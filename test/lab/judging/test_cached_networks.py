@@ -6,7 +6,6 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,15 +94,6 @@ def test_the_units_of_one_modality_are_stepped_once_whatever_the_other_does() ->
     assert networks.steps == 5 + 1 + 1
 
 
-def test_a_window_that_grows_is_gone_on_with() -> None:
-    networks = CachedNetworks(Blends())
-    units = [('camera', 1), ('radar', 2), ('camera', 3), ('camera', 4), ('radar', 5)]
-    for many in range(1, len(units) + 1):
-        expected = fused(Blends(), units[:many])
-        np.testing.assert_array_equal(fused(networks, units[:many]), expected)
-    assert networks.steps == len(units)
-
-
 def test_windows_are_told_apart_by_their_end_and_units_by_stamp_and_content() -> None:
     networks = CachedNetworks(Blends())
     fused(networks, [('camera', 1)], 400)
@@ -111,15 +101,6 @@ def test_windows_are_told_apart_by_their_end_and_units_by_stamp_and_content() ->
     fused(networks, [('camera', 2)], 500)
     networks.fuse(stepped(networks, begun(networks), 'camera', 9, stamp_ns=10))
     assert networks.steps == 4
-
-
-def test_a_state_can_be_stepped_on_in_two_ways() -> None:
-    networks = CachedNetworks(Blends())
-    common = stepped(networks, begun(networks), 'camera', 1)
-    first = networks.fuse(stepped(networks, common, 'radar', 2))
-    second = networks.fuse(stepped(networks, common, 'radar', 3))
-    np.testing.assert_array_equal(first, fused(Blends(), [('camera', 1), ('radar', 2)]))
-    np.testing.assert_array_equal(second, fused(Blends(), [('camera', 1), ('radar', 3)]))
 
 
 def test_what_has_no_room_is_forgotten_and_computed_again() -> None:
@@ -131,11 +112,3 @@ def test_what_has_no_room_is_forgotten_and_computed_again() -> None:
         fused(networks, [('camera', 1)], end_ns)
         calls[end_ns] += networks.steps - before
     assert calls == {100: 2, 200: 1, 300: 1}
-
-
-@pytest.mark.parametrize('most_bytes', [0, 1])
-def test_without_any_room_results_are_the_same(most_bytes: int) -> None:
-    networks = CachedNetworks(Blends(), most_bytes)
-    units = [('camera', 1), ('radar', 2), ('camera', 3)]
-    for _ in range(2):
-        np.testing.assert_array_equal(fused(networks, units), fused(Blends(), units))

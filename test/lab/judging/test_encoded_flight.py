@@ -180,19 +180,6 @@ def test_the_same_holds_with_feature_fusion(bag: Path, level: str) -> None:
     assert decision_lines(record.decisions) == expected
 
 
-def test_levels_and_rates_make_a_difference(bag: Path, bundle: Path) -> None:
-    flight = encoded(bag, encoders(bundle))
-
-    def decisions(*chosen: object) -> str:
-        record = replay(flight, PerceptionPipeline(), configuration(*chosen), NOMINAL)
-        return decision_lines(record.decisions)
-
-    full = decisions(20.0, 'large', 25.0)
-    assert decisions(20.0, 'small', 25.0) != full
-    assert decisions(10.0, 'large', 25.0) != full
-    assert decisions(20.0, 'large', 5.0) != full
-
-
 def test_each_unit_is_encoded_once_per_level_however_often_it_is_replayed(bag: Path) -> None:
     calls: Counter[tuple[str, str, int]] = Counter()
 

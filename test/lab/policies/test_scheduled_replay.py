@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from fake_fusion_networks import FakeFusionNetworks
 from hand_made_encoded_flight import PERIODS, encoded_flight
 from hand_made_schedules import FakeImputer, constant_profile, end_of, settings
 from hand_made_units import at, person
@@ -19,8 +18,6 @@ from mmedge_lab.policies.schedule import Schedule, Use
 from mmedge_lab.policies.scheduled_replay import replay_schedule
 from mmedge_lab.policies.window_policies import Blocking, NonBlocking
 from mmedge_ros.data_types import CAMERA, RADAR, UnitFeatures
-from mmedge_ros.fusion.feature_fusion import FeatureFusion
-from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.report.latency_metrics import latency_metrics
@@ -105,16 +102,6 @@ def test_the_record_has_all_that_latency_figures_are_made_of() -> None:
             assert decision.trail[-1].end_ns == decision.published_ns
             steps = pairwise(decision.trail)
             assert all(before.end_ns == after.begin_ns for before, after in steps)
-
-
-def test_feature_fusion_serves_as_well() -> None:
-    def fused() -> PerceptionPipeline:
-        return PerceptionPipeline(
-            None, FeatureFusion(FakeFusionNetworks(), DecodingParameters(0.1))
-        )
-
-    record = replay_schedule(flight(), blocking(60.0), fused())
-    assert len(record.decisions) < 20
 
 
 def test_made_up_features_serve_one_decision_and_no_tracker() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from hand_made_rivals import by_field, choices, constant_network, linear_network
+from hand_made_rivals import choices, constant_network, linear_network
 from hand_made_schedules import (
     PERIODS,
     FakeChooser,
@@ -88,21 +87,6 @@ def test_a_camera_that_rests_leaves_a_trickle_and_no_later_window_makes_up_for_i
     assert of_window(again, 12).latency == pytest.approx(0.003 + 3 * 0.010 + 0.001 + 0.003)
 
 
-def test_gates_that_break_their_promise_are_named() -> None:
-    schedule = scheduled(FakeChooser(lambda _: REST), alone=True)
-    resting = of_window(schedule, 12)
-    assert resting.skipped
-    hasty = replace(resting, decide_ns=resting.window_end_ns)
-    assert 'before its features are ready' in ' '.join(
-        broken(replace(schedule, decisions=(hasty,)))
-    )
-    seeing = scheduled(FakeChooser(lambda _: TAKE), alone=True)
-    picture = next(e for e in seeing.encodings if e.modality == CAMERA and e.sequence == 30)
-    early = picture._replace(begin_ns=picture.begin_ns - 40 * MS, end_ns=picture.end_ns - 40 * MS)
-    peeking = tuple(early if e == picture else e for e in seeing.encodings)
-    assert 'before the end of its window' in ' '.join(broken(replace(seeing, encodings=peeking)))
-
-
 def facts(*pictures: float, people: int = 1) -> Facts:
     """Pictures that many ms after the beginning, asked about at 500 ms."""
     result = [
@@ -125,16 +109,6 @@ def test_a_trained_gate_rests_from_its_threshold_on_and_never_before_it_saw_anyt
     assert sure.probability(facts(400.0)) == pytest.approx(0.881, abs=1e-3)
     careful = trained_gate(constant_network(len(POLICY_FIELDS), 2.0), 0.9, of)
     assert careful.configuration(facts(400.0)) == of.by_level[-1]
-
-
-def test_a_trained_gate_goes_by_what_is_seen() -> None:
-    of = choices('small', 'large')
-    alone = trained_gate(by_field('strong', POLICY_FIELDS, -2.0, 3.0), 0.5, of)
-    assert alone.configuration(facts(400.0, people=1)) == of.resting
-    assert alone.configuration(facts(400.0, people=2)) == of.by_level[-1]
-    stale = trained_gate(by_field('picture_age', POLICY_FIELDS, -10.0, 2.0), 0.5, of)
-    assert stale.configuration(facts(400.0)) == of.resting
-    assert stale.configuration(facts(200.0)) == of.by_level[-1]
 
 
 LEVELS = ('small', 'medium', 'large')

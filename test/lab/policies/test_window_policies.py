@@ -73,12 +73,6 @@ def test_a_stream_that_cannot_keep_up_drops_windows_oldest_first() -> None:
     assert max(d.latency for d in alone.decisions) < 16.5 * 0.04
 
 
-def test_a_stream_that_keeps_up_drops_nothing() -> None:
-    schedule = run(CACHED, 3.0)
-    assert not schedule.dropped
-    assert [d.window_end_ns for d in schedule.decisions] == [end_of(n) for n in range(1, 31)]
-
-
 def test_a_chooser_knows_only_what_is_ready_and_is_followed_from_the_next_window() -> None:
     def choose(facts: Facts) -> tuple[float, str]:
         return (30.0, 'large') if len(facts.features.get(CAMERA, ())) < 8 else (10.0, 'small')
