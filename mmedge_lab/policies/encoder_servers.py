@@ -6,35 +6,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_lab.policies.schedule import Arrival, Encoding
 from mmedge_lab.policies.settings import ServiceTimes
-from mmedge_ros.data_types import Configuration, Unit
-from mmedge_ros.pipeline.unit_intake import plausible_stamp
+from mmedge_ros.data_types import Configuration
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
 
 # Windows, or units of a modality, that may wait: what waits longer is of no use at its turn.
 CAPACITY = 2
-
-
-def arrivals_of(flight: EncodedFlight) -> tuple[Arrival, ...]:
-    """List the units of a flight in the order in which they are available.
-
-    A stamp that cannot be true is replaced by the time of arrival, as encoders do.
-    """
-    arrivals = [
-        Arrival(
-            event.modality,
-            event.sequence,
-            event.stamp_ns
-            if plausible_stamp(event.stamp_ns, event.available_ns)
-            else event.available_ns,
-            event.available_ns,
-        )
-        for event in flight.events
-        if isinstance(event, Unit) and event.modality in flight.modalities
-    ]
-    return tuple(sorted(arrivals, key=lambda a: a.available_ns))
 
 
 @dataclass(frozen=True)

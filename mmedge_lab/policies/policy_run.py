@@ -17,7 +17,6 @@ from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_lab.judging.steered_replay import OptimiserSteering, Steering
 from mmedge_lab.policies.causality import check
-from mmedge_lab.policies.encoder_servers import arrivals_of
 from mmedge_lab.policies.pipelined import NewestAlone, Pipelined
 from mmedge_lab.policies.schedule import Arrival, Schedule
 from mmedge_lab.policies.scheduled_replay import StoredFeatures, replay_schedule
@@ -200,8 +199,8 @@ def run_policy(
     choices = _choices(bundle.folder, bundle.digest, REUSE if kind.reuses else (1,))
     device = slowed(bundle.profile, cpu_share)
     windows = WindowParameters(deadline=latency_limit)
-    arrivals = arrivals_of(flight)
     stored = StoredFeatures(flight)
+    arrivals = stored.arrivals
     if not kind.aggregates and (whole := networks or bundle.networks()):
         networks = NewestAlone(whole)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.encoded_flight import EncodedFlight, StoredEncoder, set_up_geometry
-from mmedge_lab.policies.schedule import Encoding, PlannedDecision, Schedule, UnitKey, Use
+from mmedge_lab.policies.schedule import Arrival, Encoding, PlannedDecision, Schedule, UnitKey, Use
 from mmedge_lab.policies.settings import with_trail
 from mmedge_lab.policies.steering import Imputer
 from mmedge_ros.data_types import (
@@ -45,6 +45,12 @@ class StoredFeatures:
             for event in flight.events
             if isinstance(event, Unit) and event.modality in self._encoders
         }
+
+    @property
+    def arrivals(self) -> tuple[Arrival, ...]:
+        """The units in the order in which they are available."""
+        every = (Arrival(*key, u.stamp_ns, u.available_ns) for key, u in self.units.items())
+        return tuple(sorted(every, key=lambda a: a.available_ns))
 
     def of(
         self, unit: UnitKey, part: ModalityConfiguration, configuration_id: int = 0

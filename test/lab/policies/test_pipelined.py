@@ -10,8 +10,8 @@ from hand_made_schedules import FakeChooser, constant_profile, settings
 from hand_made_units import MS
 
 from mmedge_lab.policies.causality import check
-from mmedge_lab.policies.encoder_servers import arrivals_of
 from mmedge_lab.policies.pipelined import NewestAlone, Pipelined
+from mmedge_lab.policies.scheduled_replay import StoredFeatures
 from mmedge_lab.policies.steering import ChooserSteering
 from mmedge_ros.aggregation.window_bank import WindowBank
 from mmedge_ros.data_types import CAMERA, RADAR, UnitKey
@@ -35,7 +35,7 @@ def test_steering_knows_what_has_happened_and_is_followed() -> None:
         make_steering=lambda: ChooserSteering(chooser, 500 * MS),
     )
     schedule, _ = POLICY.replay(flight, PerceptionPipeline(), steered)
-    assert check(schedule, arrivals_of(flight), POLICY.promises, 500 * MS) == []
+    assert check(schedule, StoredFeatures(flight).arrivals, POLICY.promises, 500 * MS) == []
     assert {e.level for e in schedule.encodings if e.modality == CAMERA} == {'small', 'large'}
     assert schedule.decisions[0].configuration.of(CAMERA).level == 'large'
     assert schedule.decisions[-1].configuration.of(CAMERA).level == 'small'
@@ -54,9 +54,9 @@ def test_a_gate_lets_windows_be_decided_early_and_nothing_is_used_too_soon() -> 
     early = [d for d in schedule.decisions if d.latency < 0.0]
     assert len(early) > 10
     assert any(CAMERA in d.skipped for d in schedule.decisions)
-    assert check(schedule, arrivals_of(flight), POLICY.promises, 500 * MS) == []
+    assert check(schedule, StoredFeatures(flight).arrivals, POLICY.promises, 500 * MS) == []
     assert len(schedule.encodings) == sum(c.encoded for c in record.units.values())
-    assert len(schedule.encodings) < len(arrivals_of(flight))
+    assert len(schedule.encodings) < len(StoredFeatures(flight).arrivals)
 
 
 def test_the_schedule_has_the_very_decisions_of_the_record() -> None:

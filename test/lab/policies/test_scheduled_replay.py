@@ -12,10 +12,9 @@ from hand_made_schedules import FakeImputer, constant_profile, end_of, settings
 from hand_made_units import at, person
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.policies.encoder_servers import arrivals_of
 from mmedge_lab.policies.pipelined import Pipelined
 from mmedge_lab.policies.schedule import Schedule, Use
-from mmedge_lab.policies.scheduled_replay import replay_schedule
+from mmedge_lab.policies.scheduled_replay import StoredFeatures, replay_schedule
 from mmedge_lab.policies.window_policies import Blocking, NonBlocking
 from mmedge_ros.data_types import CAMERA, RADAR, UnitFeatures
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
@@ -30,7 +29,7 @@ def flight(seconds: float = 2.0):  # type: ignore[no-untyped-def]
 def blocking(camera: float) -> Schedule:
     profile = constant_profile(camera=camera)
     return Blocking('blocking_cached', cached=True).schedule(
-        arrivals_of(flight()), PERIODS, settings(profile)
+        StoredFeatures(flight()).arrivals, PERIODS, settings(profile)
     )
 
 
@@ -107,7 +106,9 @@ def test_the_record_has_all_that_latency_figures_are_made_of() -> None:
 def test_made_up_features_serve_one_decision_and_no_tracker() -> None:
     slow = settings(constant_profile(camera=32.0))
     of = encoded_flight(lambda _: 1)
-    schedule = NonBlocking('imputation', imputes=True).schedule(arrivals_of(of), PERIODS, slow)
+    schedule = NonBlocking('imputation', imputes=True).schedule(
+        StoredFeatures(of).arrivals, PERIODS, slow
+    )
     assert any(d.imputed for d in schedule.decisions)
     plain = replay_schedule(
         of,
@@ -139,7 +140,7 @@ def test_made_up_features_serve_one_decision_and_no_tracker() -> None:
 def test_an_imputing_schedule_without_an_imputer_is_refused() -> None:
     slow = settings(constant_profile(camera=32.0))
     schedule = NonBlocking('imputation', imputes=True).schedule(
-        arrivals_of(flight()), PERIODS, slow
+        StoredFeatures(flight()).arrivals, PERIODS, slow
     )
     with pytest.raises(EvaluationError, match='no imputer'):
         replay_schedule(flight(), schedule, PerceptionPipeline())
