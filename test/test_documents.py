@@ -95,7 +95,7 @@ def unproven(text: str) -> list[str]:
     parts = re.sub(r':\n\n(?=\|)', ':\n', text).split('\n\n')
     wrong = []
     for part in parts:
-        sources = re.findall(r'\]\(docs/results/(\w+\.md)', part)
+        sources = re.findall(r'\]\(docs/results/([\w-]+\.md)', part)
         kept = ' '.join((RESULTS / source).read_text() for source in sources)
         figures = re.findall(r'(?<![\w.])\d+\.\d+(?![\w.])', re.sub(r'\]\([^)]*\)', '', part))
         wrong += [
@@ -109,7 +109,9 @@ def test_figures_of_the_readme_are_those_of_the_results() -> None:
 
 
 def test_a_figure_that_no_result_has_is_noticed() -> None:
-    text = '[here](docs/results/bundles.md): 0.649 and 0.999:\n\n| 0.998 |\n\nelsewhere 0.997'
+    text = (
+        '[here](docs/results/evaluate-bundle.md): 0.649 and 0.999:\n\n| 0.998 |\n\nelsewhere 0.997'
+    )
     assert unproven(text) == ['0.999', '0.998']
 
 

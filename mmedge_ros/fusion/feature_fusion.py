@@ -58,7 +58,7 @@ class FeatureFusionParameters:
     labels: tuple[str, ...] = parameter(
         ('person',), 'labels to keep, as those of the camera encoder; empty keeps all'
     )
-    # Relative standard deviation of the distances the networks give; docs/results/test_set.md.
+    # Relative standard deviation of the distances the networks give; docs/results/replay-set.md.
     distance_deviation: float = 0.15
     # Of the networks; more would take cores from the encoders.
     threads: int = 1
