@@ -79,20 +79,6 @@ def test_nobody_followed_is_known_and_nobody_asked_is_not() -> None:
     assert np.isnan(unknown).all()
 
 
-def test_many_scenes_are_encoded_as_each_of_them() -> None:
-    scenes = [SMALL, TALL, Indicators(), Indicators(tracks=0.0, snr=12.0)]
-    together = encoded(np.array(scenes))
-    for row, scene in zip(together, scenes, strict=True):
-        np.testing.assert_array_equal(row, encoded(scene))
-
-
-def test_what_the_table_does_not_know_stays_unknown() -> None:
-    values = TABLE.predict(Indicators()).copy()
-    values[3] = math.nan
-    accuracies = learnt(table=AccuracyTable(values, is_measured=True)).predict(SMALL)
-    assert np.flatnonzero(np.isnan(accuracies)).tolist() == [3]
-
-
 def test_at_the_bounds_the_order_stays() -> None:
     values = within_bounds(np.array([[0.7, 1.2, 1.1], [-0.3, -0.2, math.nan]]))
     assert values[0] == pytest.approx([0.5, 1.0, 0.9])
@@ -204,27 +190,12 @@ def changed(bundle: Path, section: object) -> None:
     (bundle / 'manifest.yaml').write_text(yaml.safe_dump(content))
 
 
-def test_without_its_file_the_table_is_used_and_that_is_said(bundle: Path) -> None:
-    (bundle / WEIGHTS).unlink()
-    is_learnt, note = predictor_of(bundle)
-    assert not is_learnt
-    assert note.startswith('accuracies come from the table alone')
-    assert WEIGHTS in note
-
-
 def test_another_file_than_the_manifest_names_is_not_used(bundle: Path) -> None:
     other = replace(LEARNT, offset=LEARNT.offset + 0.1)
     (bundle / WEIGHTS).write_bytes(surface_bytes(other))
     is_learnt, note = predictor_of(bundle)
     assert not is_learnt
     assert 'fetch the bundle again' in note
-
-
-def test_a_file_elsewhere_is_not_read(bundle: Path, tmp_path: Path) -> None:
-    (bundle / WEIGHTS).rename(tmp_path / 'other.npz')
-    digest = hashlib.sha256(surface_bytes(LEARNT)).hexdigest()
-    changed(bundle, {'network': {'weights': '../other.npz', 'sha256': digest}})
-    assert not predictor_of(bundle)[0]
 
 
 @pytest.mark.parametrize('section', [3, [], {'network': 5}, {'network': {'sha256': 4}}])

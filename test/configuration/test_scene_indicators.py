@@ -49,26 +49,12 @@ def test_a_scan_tells_how_much_comes_back_and_what_moves() -> None:
     assert scene.now.snr == pytest.approx(13.0)
 
 
-def test_an_empty_scan_is_known_to_be_empty() -> None:
-    scene = SceneIndicators()
-    scene.encoded(unit(RADAR))
-    assert (scene.now.returns, scene.now.moving) == (0.0, 0.0)
-    assert math.isnan(scene.now.snr)
-
-
 def test_tracks_tell_their_sizes_and_how_fast_they_cross_the_picture() -> None:
     scene = SceneIndicators()
     scene.decided([track(20.0, 40.0, 0.4), track(60.0, 0.0, 0.8)])
     now = scene.now
     assert (now.tracks, now.track_height, now.smallest) == (2.0, 40.0, 20.0)
     assert (now.score, now.motion) == (pytest.approx(0.6), pytest.approx(1.0))
-
-
-def test_a_track_that_the_camera_does_not_see_has_no_size() -> None:
-    scene = SceneIndicators()
-    scene.decided([replace(track(20.0), box=None)])
-    assert scene.now.tracks == 0.0
-    assert math.isnan(scene.now.track_height)
 
 
 def test_embeddings_of_both_sensors_are_compared() -> None:

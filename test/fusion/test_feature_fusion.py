@@ -135,13 +135,6 @@ def test_a_picture_is_fused_with_what_was_measured_until_then() -> None:
     assert networks.seen == {at(35): [[at(25)]], at(75): [[at(25), at(55), at(90)]]}
 
 
-def test_after_a_long_gap_only_the_newest_pictures_are_decided_on() -> None:
-    subject = fusion()
-    for n in range(30):
-        subject.add(picture(3 * n + 5, n), [at(100)], HERE)
-    assert [one.picture.sequence for one in subject.decide(at(100))] == list(range(20, 30))
-
-
 @pytest.mark.parametrize('ahead', [0, 1, 20], ids=['nothing done', 'a step done', 'all done'])
 def test_a_unit_that_comes_after_a_newer_one_is_put_in_its_place(ahead: int) -> None:
     networks = FakeFusionNetworks(distance=7.0)

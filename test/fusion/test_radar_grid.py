@@ -181,17 +181,6 @@ def test_what_is_not_known_of_a_return_counts_for_nothing() -> None:
     assert alone[2].max() == 0.0
 
 
-def test_the_motion_of_the_drone_is_taken_out() -> None:
-    flying = SensorGeometry(
-        'odom', MODEL, CAMERA_POSE, RADAR_POSE, radar_velocity=np.array([5.0, 0.0, 0.0])
-    )
-    # A wall ahead comes closer as fast as the drone flies.
-    result = raster_of_returns(scan_of((50.0, 0.0, 0.0, -5.0, 10.0)), flying)
-    assert result[2].max() == pytest.approx(0.0, abs=1e-6)
-    still = raster_of_returns(scan_of((50.0, 0.0, 0.0, -5.0, 10.0)), STANDING)
-    assert still[2].min() == pytest.approx(-1.0)
-
-
 def test_a_picture_of_another_shape_is_laid_onto_the_canvas_as_the_encoders_do() -> None:
     k = np.array([[800.0, 0, 639.5], [0, 800, 359.5], [0, 0, 1]])
     wide = SensorGeometry(

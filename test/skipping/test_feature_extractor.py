@@ -217,13 +217,6 @@ def test_embeddings_are_compared_where_there_are_any() -> None:
     assert watched(*TWO).seen(300.0).has_embeddings == 0.0
 
 
-def test_returns_since_the_last_picture_are_compared() -> None:
-    flight = watched(*TWO)
-    assert flight.seen(310.0).returns_change == 0.0
-    flight.scan(340.0, 30)
-    assert flight.seen(345.0).returns_change > 1.0
-
-
 def test_units_of_another_window_say_nothing() -> None:
     flight = watched(*TWO)
     before = flight.seen(300.0, end=300.0)
@@ -262,11 +255,3 @@ def test_no_stream_makes_features_that_are_not_finite(rows: list, now: int) -> N
             flight.extractor.add(made, flight.state)
     values = flight.seen(float(now), end=now + 100.0)
     assert np.isfinite(values.vector()).all()
-
-
-def test_a_flood_of_detections_does_not_make_it_slow() -> None:
-    flight = watched(*TWO)
-    crowd = [(float(x), float(y), 0.9) for x in range(0, 640, 10) for y in range(0, 480, 10)]
-    result = tuple(person(x, y, score=score) for x, y, score in crowd)
-    flight.extractor.add(features(unit(340.0, sequence=999), detections=result), flight.state)
-    assert flight.seen(345.0).unexplained <= 40.0

@@ -221,13 +221,3 @@ def test_no_rest_is_longer_than_the_forced_refresh() -> None:
     lease = bench.yes(4912.0, 5000.0)
     assert lease is not None
     assert lease.skip_until_ns - lease.issued_ns <= 300 * MS
-
-
-def test_a_reset_forgets_units_and_leases_and_keeps_counts() -> None:
-    bench = Bench(periods_ns=PERIODS)
-    bench.play(0.0, 240.0)
-    bench.yes(252.0, 500.0)
-    bench.control.reset()
-    assert bench.control.running(at(260)) is None
-    assert bench.window(260.0, 500.0) is None
-    assert bench.control.status.early == 1

@@ -112,14 +112,6 @@ def test_choosing_by_the_truth_costs_nothing_and_by_its_contrary_much() -> None:
     assert regrets(some.values, -truth, load).min() > 0.01
 
 
-def test_what_asks_more_than_the_limit_is_never_chosen() -> None:
-    load = loads(SPACE)
-    values = (load / load.max())[None]
-    wished = np.repeat(values[:, None], COUNT, axis=1)
-    # The dearest would be best; what is reached is the dearest of those that keep each limit.
-    assert regrets(values, wished, load) == pytest.approx(0.0)
-
-
 def course(people: list[float]) -> ConfigurationCourse:
     count = len(people)
     known = np.tile(np.arange(count, dtype=float)[:, None], len(Indicators._fields))

@@ -10,7 +10,6 @@ from hand_made_truth import BOX, decided, film, moved, run, track, true_person
 
 from mmedge_lab.judging.bundle_under_test import NOMINAL
 from mmedge_lab.training.gate_loop import (
-    AtRandom,
     FlightLoop,
     GatedRun,
     LoopSettings,
@@ -21,7 +20,7 @@ from mmedge_lab.training.gate_loop import (
 )
 from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.report.accuracy_samples import PersonSamples, joined_people
+from mmedge_ros.report.accuracy_samples import PersonSamples
 from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.skipping import SkippingError
 from mmedge_ros.skipping.audits import AuditParameters
@@ -82,13 +81,6 @@ def test_without_truth_nothing_is_measured() -> None:
         loop.reference.loss(loop.gated(Never(), 1.0))
 
 
-def test_chance_says_yes_as_often_as_it_is_told() -> None:
-    loop = FlightLoop(encoded_flight(lambda _: 2), SETTINGS)
-    some, more = (loop.gated(AtRandom(share), 0.5).early_ends_ns for share in (0.2, 0.9))
-    assert 0 < len(some) < len(more)
-    assert loop.gated(AtRandom(0.2), 0.5).early_ends_ns == some
-
-
 def seen(overlaps: list[float], person: int = 1, begin: int = 0) -> PersonSamples:
     """One person every 10 ms from an instant on."""
     count = len(overlaps)
@@ -112,14 +104,6 @@ def test_who_was_in_view_for_a_second_is_held() -> None:
     lost = held_people(seen([0.6] * 110 + [0.1] + [0.6] * 90))
     assert lost[110]
     assert not lost[111:].any()
-
-
-def test_who_was_out_of_the_picture_is_held_a_second_later() -> None:
-    parts = [seen([0.6] * 90), seen([0.6] * 150, begin=95), seen([0.6] * 130, person=2)]
-    held = held_people(joined_people(parts))
-    assert not held[:190].any()
-    assert held[190:240].all()
-    assert held[240:].sum() == 30
 
 
 def test_a_flight_loses_what_its_reference_shows_better() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from tiny_bundle import write_tiny_bundle
@@ -18,8 +17,6 @@ from mmedge_lab.judging.flight_cases import encoded_with_truth
 from mmedge_lab.training.accuracy_predictor_samples import (
     LEARNT_RATES,
     caching_pipeline,
-    collect,
-    collected,
     replayed_space,
 )
 from mmedge_ros.configuration.bundle_configurations import (
@@ -56,13 +53,6 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_sets_without_flights_are_refused(place: Path) -> None:
-    done = run(place)
-    assert done.exit_code == 1
-    assert 'holds no flights' in done.stderr
-    assert not (place / 'out').exists()
-
-
 def test_a_bundle_without_a_table_is_refused(place: Path) -> None:
     path = place / 'tiny' / 'manifest.yaml'
     content = {k: v for k, v in yaml.safe_load(path.read_text()).items() if k != 'accuracy'}
@@ -85,15 +75,6 @@ def test_flights_become_a_bundle_that_says_which_is_used(place: Path) -> None:
     assert made.note == ''
     assert made.predictor.uses_indicators == is_used
     assert manifest_of(place / 'tiny').get('predictor') is None
-
-
-def test_what_was_known_of_a_flight_is_collected_with_its_windows(place: Path) -> None:
-    write_short_flights(place / 'calibration', 1, 1.8)
-    bundle = BundleUnderTest(place / 'tiny', NOMINAL, '')
-    windows = collected(collect(bundle, 0.0, place / 'calibration' / 'flight_0', 0, print))
-    assert len(windows.values) > 0
-    # By then a picture and a scan were known.
-    assert np.isfinite(windows.known[:, -1, 1]).all()
 
 
 def test_replays_with_cached_measurements_are_those_of_a_plain_pipeline(place: Path) -> None:
