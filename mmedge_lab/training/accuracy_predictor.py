@@ -69,7 +69,7 @@ class Learnt(NamedTuple):
 
     @property
     def is_used(self) -> bool:
-        """Whether some shape chooses better than the table."""
+        """Whether some shape fits better than the table, and chooses no worse."""
         return math.isfinite(self.shape)
 
 
