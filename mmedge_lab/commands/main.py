@@ -37,7 +37,7 @@ def evaluate_mot(
         bool,
         flag(
             '--rivals',
-            'RESULT holds detections: track them with SORT, ByteTrack, norfair and this tracker',
+            'RESULT holds detections: track them with SORT, ByteTrack, OC-SORT and this one',
         ),
     ] = False,
     fps: Annotated[float, option('--fps', 'HZ', 'pictures per second, for --rivals')] = 25.0,

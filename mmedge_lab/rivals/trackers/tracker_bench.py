@@ -16,16 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, flights_about
-from mmedge_lab.judging.encoded_flight import set_up_geometry
-from mmedge_lab.judging.kept_detections import DetectedFlight, DetectionLevel, detected_flight
-from mmedge_lab.rivals.trackers.rival_trackers import OURS, RIVALS
+from mmedge_lab.judging.encoded_flight import EncodedFlight, set_up_geometry
+from mmedge_lab.judging.judged_flight import FlightOpener, bundle_of
+from mmedge_lab.rivals.trackers.rival_trackers import OURS, RIVALS, RivalTracker
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.data_types import CAMERA, NS_PER_S, FloatArray
-from mmedge_ros.encoding.bundle.default_model import default_detector
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.encoding.unit_encoder import CameraEncoder
+from mmedge_ros.data_types import CAMERA, NS_PER_S, FloatArray, UnitFeatures
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
@@ -37,10 +34,6 @@ from mmedge_ros.skipping.skip_control import SkipParameters
 
 OURS_CAMERA_ONLY = f'{OURS} without radar'
 TRACKERS = (*RIVALS, OURS_CAMERA_ONLY, OURS)
-# Detections of people with less than this score are not shown to a rival: SORT and norfair begin
-# a track with every one. Of 0.1, 0.25, 0.4 and 0.55 this has the best MOTA and the best IDF1 on
-# flights of the validation set. ByteTrack has limits of its own and uses nothing below 0.1.
-LEAST_SCORES: Mapping[str, float] = {'SORT': 0.25, 'ByteTrack': 0.1, 'norfair': 0.25}
 # Whoever is out of sight for longer (s) may come back under another id.
 LONGEST_HIDDEN = 2.0
 
@@ -60,41 +53,54 @@ class ShownBoxes(NamedTuple):
     boxes: FloatArray
 
 
+class DetectedFlight(NamedTuple):
+    """A flight and its units with detections and returns, in the order of their stamps."""
+
+    flight: EncodedFlight
+    units: tuple[UnitFeatures, ...]
+
+
 @dataclass(frozen=True)
 class _Opener:
-    """Opens a flight with what the level detects in it; boxes detected before are kept."""
+    """Opens a flight with what a level detects in it."""
 
-    level: DetectionLevel
+    opener: FlightOpener
 
-    def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> DetectedFlight:
-        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
-        camera = CameraEncoder.from_path(self.level.bundle)
-        return detected_flight(subject.path, self.level, camera, on_share)
+    def __call__(self, subject: Subject, rows: Sequence[Row], on_share: OnShare) -> DetectedFlight:
+        flight = self.opener(subject, rows, on_share).flight
+        units = [u for u in flight.features.values() if isinstance(u, UnitFeatures)]
+        # A scan of the very stamp of a picture goes before it, as it does in the pipeline.
+        units.sort(key=lambda u: (u.stamp_ns, u.modality == CAMERA))
+        return DetectedFlight(flight, tuple(units))
 
 
 def bench(request: BenchRequest, *, level: str = 'large') -> Bench:
-    """Compare this tracker with SORT, ByteTrack and norfair on the detections of one level.
+    """Compare this tracker with SORT, ByteTrack and OC-SORT on the detections of one level.
 
     :param level: the camera's level that detects
     """
-    folder, subjects = default_detector(request.detector or 'flight_people'), request.flights()
-    kept = DetectionLevel(folder, level, request.out / 'detections')
+    bundle, subjects = bundle_of(request.detector), request.flights()
+    levels = bundle.encoders()[CAMERA].levels
+    if levels and level not in levels:
+        raise EvaluationError(
+            f'{bundle.folder} has no level {level!r}; it has {", ".join(levels)}'
+        )
     return Bench(
         'This tracker beside others on the same detections',
         request.chosen([Row(name, partial(track_flight, name)) for name in TRACKERS]),
         _FIGURES,
         subjects,
-        _Opener(kept),
+        _Opener(FlightOpener(bundle, (level,))),
         references=(OURS, OURS_CAMERA_ONLY),
-        key=f'{sha256_of(folder / MANIFEST)} {level}',
-        about={**flights_about(subjects), 'bundle': folder.name, 'level': level},
+        key=f'{bundle.digest} {level}',
+        about={**flights_about(subjects), 'bundle': bundle.folder.name, 'level': level},
     )
 
 
 def track_flight(name: str, detected: DetectedFlight) -> Sums:
     """Track a flight with one of `TRACKERS` and judge it by the flight's truth.
 
-    :raises UnmeasuredError: if the library of a rival is not installed
+    :raises UnmeasuredError: if the package of rivals is not installed
     """
     truth = detected.flight.truth
     assert truth is not None  # `detected_flight` requires it
@@ -106,12 +112,10 @@ def track_flight(name: str, detected: DetectedFlight) -> Sums:
 
 
 def _rival_boxes(name: str, detected: DetectedFlight) -> Iterator[ShownBoxes]:
-    tracker = RIVALS[name](NS_PER_S / detected.flight.periods_ns[CAMERA])
+    tracker = RivalTracker(name, NS_PER_S / detected.flight.periods_ns[CAMERA])
     for unit in detected.units:
         if unit.modality == CAMERA:
-            people = [
-                d for d in unit.detections if d.label == PERSON and d.score >= LEAST_SCORES[name]
-            ]
+            people = [d for d in unit.detections if d.label == PERSON]
             boxes = np.array([d.box for d in people], np.float64).reshape(-1, 4)
             tracked = tracker.update(boxes, np.array([d.score for d in people], np.float64))
             shown = np.array([t.box for t in tracked], np.float64).reshape(-1, 4)

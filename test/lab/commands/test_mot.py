@@ -83,15 +83,14 @@ def test_what_is_wrong_is_said_in_a_sentence(
 
 
 def test_rivals_are_compared_on_the_same_detections(folder: Path) -> None:
-    for library in ('supervision', 'norfair'):
-        pytest.importorskip(library, reason='run ./mmedge install rivals for this test')
+    pytest.importorskip('trackers', reason='run ./mmedge install rivals for this test')
     report = folder / 'figures.json'
     judged = run(
         'evaluate-mot', folder / 'gt.txt', folder / 'det.txt', '--rivals', '--out', report
     )
     assert judged.exit_code == 0
     trackers = json.loads(report.read_text())['trackers']
-    assert list(trackers) == ['SORT', 'ByteTrack', 'norfair', 'mmedge']
+    assert list(trackers) == ['SORT', 'ByteTrack', 'OC-SORT', 'mmedge']
     assert all(figures['id_switches'] == 0 for figures in trackers.values())
     rows = dict(line.split()[:2] for line in judged.stdout.splitlines() if line.strip())
     assert rows['mmedge'] == '0.950'

@@ -13,15 +13,10 @@ from mmedge_lab.rivals.trackers.rival_trackers import RIVALS, track_with_rival
 from mmedge_ros.report.mot_metrics import evaluate_mot
 from mmedge_ros.report.mot_text import NO_CLASS, NO_ID, MotBoxes, read_mot_text
 
-LIBRARIES = {'ByteTrack': 'supervision', 'norfair': 'norfair'}
-
 
 @pytest.fixture(params=sorted(RIVALS))
 def rival(request: pytest.FixtureRequest) -> str:
-    if request.param in LIBRARIES:
-        pytest.importorskip(
-            LIBRARIES[request.param], reason='run ./mmedge install rivals for this test'
-        )
+    pytest.importorskip('trackers', reason='run ./mmedge install rivals for this test')
     return str(request.param)
 
 
@@ -47,17 +42,14 @@ def test_nothing_detected_gives_no_track(rival: str) -> None:
     assert len(track_with_rival(rival, MotBoxes.from_rows([]), 25.0)) == 0
 
 
-# The first two are what was measured with these trackers before they were part of this command.
-# norfair had 0.415, 0.620 and 1 with its release 2.3.0 and boxes of objects it no longer sees.
 @pytest.mark.parametrize(
     ('name', 'mota', 'idf1', 'switches'),
-    [('SORT', 0.635, 0.717, 2), ('ByteTrack', 0.596, 0.666, 7), ('norfair', 0.515, 0.656, 1)],
+    [('SORT', 0.563, 0.553, 8), ('ByteTrack', 0.579, 0.603, 5), ('OC-SORT', 0.571, 0.680, 3)],
 )
 def test_figures_of_a_public_sequence(
     data_folder: Path, name: str, mota: float, idf1: float, switches: int
 ) -> None:
-    if name in LIBRARIES:
-        pytest.importorskip(LIBRARIES[name], reason='run ./mmedge install rivals for this test')
+    pytest.importorskip('trackers', reason='run ./mmedge install rivals for this test')
     folder = data_folder / 'mot_text/TUD-Campus'
     tracks = track_with_rival(name, read_mot_text(folder / 'det.txt'), 25.0)
     figures = evaluate_mot(read_mot_text(folder / 'gt.txt'), tracks)
@@ -67,6 +59,8 @@ def test_figures_of_a_public_sequence(
 
 
 def test_a_missing_library_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, 'norfair', None)
-    with pytest.raises(EvaluationError, match=r'package norfair.*mmedge install rivals'):
-        track_with_rival('norfair', detections(1), 25.0)
+    monkeypatch.setitem(sys.modules, 'trackers', None)
+    with pytest.raises(
+        EvaluationError, match=r'package (trackers|supervision).*mmedge install rivals'
+    ):
+        track_with_rival('SORT', detections(1), 25.0)
