@@ -25,7 +25,7 @@ class ParameterError(MmedgeError):
     """A parameter has an unknown name or a value outside its bounds."""
 
 
-class Bounds(NamedTuple):
+class ParameterBounds(NamedTuple):
     """Description, unit and inclusive limits of a parameter."""
 
     description: str
@@ -40,7 +40,7 @@ class Parameter(NamedTuple):
 
     name: str
     default: Any
-    bounds: Bounds
+    bounds: ParameterBounds
 
 
 def parameter(
@@ -52,7 +52,7 @@ def parameter(
     choices: tuple[str, ...] = (),
 ) -> Any:
     """Declare a field of a parameter dataclass (float, int, bool, str or tuple of these)."""
-    bounds = Bounds(description, unit, minimum, maximum, choices)
+    bounds = ParameterBounds(description, unit, minimum, maximum, choices)
     return dataclasses.field(default=default, metadata={'bounds': bounds})
 
 
@@ -113,7 +113,7 @@ def _assemble(kind: type[_T], values: Mapping[str, Any], prefix: str) -> _T:
     return kind(**arguments)
 
 
-def check_value(name: str, default: Any, bounds: Bounds, value: Any) -> None:
+def check_value(name: str, default: Any, bounds: ParameterBounds, value: Any) -> None:
     """Refuse a value that is of another type than the default, or outside the bounds.
 
     :raises ParameterError: which names the parameter and the value

@@ -47,7 +47,7 @@ class Shape:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class MoverCourse:
     """Where a mover goes: ``positions`` (K, 2) m and ``headings`` (K,) rad, ``step`` s apart."""
 
     positions: FloatArray
@@ -60,7 +60,7 @@ class ArticulatedMover:
     """A mover with a shape on a course; it satisfies `world.Mover`."""
 
     def __init__(
-        self, number: int, label: str, reflectivity: float, shape: Shape, course: Course
+        self, number: int, label: str, reflectivity: float, shape: Shape, course: MoverCourse
     ) -> None:
         self.id = number
         self.label = label
@@ -100,7 +100,9 @@ class ArticulatedMover:
         return Body(centres, velocities, form.radii, form.first, form.names, form.colours)
 
 
-def course_through(positions: FloatArray, facing: FloatArray, begin: float, step: float) -> Course:
+def course_through(
+    positions: FloatArray, facing: FloatArray, begin: float, step: float
+) -> MoverCourse:
     """Smooth a line, and turn the heading along it.
 
     ``positions`` (K, 2) m; ``facing`` (K,) rad is the heading at rest, NaN for the heading
@@ -126,10 +128,10 @@ def course_through(positions: FloatArray, facing: FloatArray, begin: float, step
         heading += step * rate
         headings[k] = heading
     headings = gaussian_filter1d(headings, 0.5 * _SMOOTHING / step, mode='nearest')
-    return Course(smooth, headings, begin, step)
+    return MoverCourse(smooth, headings, begin, step)
 
 
-def _motion(course: Course, shape: Shape) -> Curve:
+def _motion(course: MoverCourse, shape: Shape) -> Curve:
     """Return the curve of x, y, heading, moving phase, its share, and resting phase."""
     velocity = np.gradient(course.positions, course.step, axis=0)
     ahead = velocity[:, 0] * np.cos(course.headings) + velocity[:, 1] * np.sin(course.headings)

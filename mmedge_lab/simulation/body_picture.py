@@ -15,13 +15,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.simulation.compositing import Area, area_of, area_within, lay_over, tinted
+from mmedge_lab.simulation.compositing import CanvasArea, area_of, area_within, lay_over, tinted
 from mmedge_lab.simulation.exposure import LONGEST, own_motion, smeared
 from mmedge_lab.simulation.light import air_colour, clearness, lamps_at, level_ground_light
 from mmedge_lab.simulation.outline import Outline
 from mmedge_lab.simulation.textures import Floats, Image, noise_tile, pyramid
 from mmedge_lab.simulation.view import OUTLINE_POINTS, SHIFT, View, fixed_point
-from mmedge_lab.simulation.world import Body, Light, World
+from mmedge_lab.simulation.world import Body, SceneLight, World
 from mmedge_ros.data_types import FloatArray
 
 _RING = 8
@@ -44,7 +44,7 @@ _AWAY = 400.0
 class ShadowPicture:
     """Darkens the ground under and behind movers."""
 
-    def __init__(self, light: Light) -> None:
+    def __init__(self, light: SceneLight) -> None:
         self._sun = light.sun_direction
         ambient, sun = level_ground_light(light)
         self._strength = float((sun / (sun + ambient)).mean())
@@ -185,7 +185,9 @@ class BodyPicture:
         alpha = np.asarray(cv2.extractChannel(picture, 3), np.uint8)
         lay_over(area.of(canvas), tinted(picture, np.ones(3), clear, self._air), alpha)
 
-    def _shapes(self, outline: Outline, area: Area, fine: int, view: View) -> tuple[Image, Floats]:
+    def _shapes(
+        self, outline: Outline, area: CanvasArea, fine: int, view: View
+    ) -> tuple[Image, Floats]:
         """Return colours (H, W, 4) and relief (H, W) on a canvas ``fine`` times as fine.
 
         The fourth channel is the kind of surface, 0 where there is nothing.
@@ -219,7 +221,13 @@ class BodyPicture:
         return colours, relief
 
     def _shading(
-        self, colours: Image, relief: Floats, area: Area, fine: int, view: View, outline: Outline
+        self,
+        colours: Image,
+        relief: Floats,
+        area: CanvasArea,
+        fine: int,
+        view: View,
+        outline: Outline,
     ) -> Floats:
         """Return BGR factors (H, W, 3)."""
         light = self._world.light

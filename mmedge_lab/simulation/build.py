@@ -12,7 +12,7 @@ from mmedge_lab.simulation.cast import draw_cast, middle_of_people
 from mmedge_lab.simulation.flight_path import DronePath, draw_track
 from mmedge_lab.simulation.light import draw_light
 from mmedge_lab.simulation.patrol import draw_patrol
-from mmedge_lab.simulation.scenario import DistanceBand, Stream, find_scenario, generator
+from mmedge_lab.simulation.scenario import DistanceBand, SeedStream, find_scenario, generator
 from mmedge_lab.simulation.site import Clearing, lay_out
 from mmedge_lab.simulation.world import Rig, Timing, World
 from mmedge_ros.data_types import FloatArray
@@ -43,7 +43,7 @@ def draw_rig(band: DistanceBand, exposure: float, seed: int) -> Rig:
     The camera's stamp is mid-exposure, so its delay is half the exposure, the readout and the
     transport.
     """
-    random = generator(seed, Stream.RIG)
+    random = generator(seed, SeedStream.RIG)
     pitch = math.radians(random.uniform(*band.pitch))
     yaw = math.radians(random.normal(0.0, 0.5))
     mounted = _leaning(yaw, pitch)

@@ -40,7 +40,7 @@ def as_jpeg(picture: Image) -> bytes:
     return bytes(data)
 
 
-class SeenObject(NamedTuple):
+class TrueObject(NamedTuple):
     """One mover in a picture.
 
     ``box`` encloses its whole outline, hidden parts too, cut at the picture (0 to its width
@@ -55,11 +55,11 @@ class SeenObject(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class TruePicture:
     """``image`` is (H, W, 3) uint8 BGR; ``objects`` are all movers of the world."""
 
     image: Image
-    objects: tuple[SeenObject, ...]
+    objects: tuple[TrueObject, ...]
 
 
 _Seen: TypeAlias = SeenPlant | SeenLamp | SeenBuilding
@@ -103,7 +103,7 @@ class CameraSimulator:
         world = self._world
         return BodyPicture(world), ShadowPicture(world.light), PictureNoise(world)
 
-    def picture(self, t: float) -> Picture:
+    def picture(self, t: float) -> TruePicture:
         """Return the picture taken at the instant ``t`` (s), the middle of its exposure."""
         view = view_at(self._world, self._lens, t)
         things = self._things(view, t)
@@ -124,13 +124,13 @@ class CameraSimulator:
         image = self._lens.bend(canvas)
         if self._effects:
             image = noise.expose(image, t)
-        return Picture(image, self._seen(things))
+        return TruePicture(image, self._seen(things))
 
-    def truth(self, t: float) -> tuple[SeenObject, ...]:
+    def truth(self, t: float) -> tuple[TrueObject, ...]:
         """Return the objects of ``picture(t)`` without painting it."""
         return self._seen(self._things(view_at(self._world, self._lens, t), t))
 
-    def _seen(self, things: list[_Thing]) -> tuple[SeenObject, ...]:
+    def _seen(self, things: list[_Thing]) -> tuple[TrueObject, ...]:
         ids = np.zeros((self._lens.height, self._lens.width), np.uint8)
         moving = [thing.standing for thing in things if thing.outline is not None]
         left = min((standing.left for standing in moving), default=0.0)
@@ -154,7 +154,7 @@ class CameraSimulator:
                 box = outline.box
                 if box is not None:
                     visibility = float(min(counts[number] / max(area, 1.0), 1.0))
-            seen.append(SeenObject(mover.id, mover.label, box, visibility))
+            seen.append(TrueObject(mover.id, mover.label, box, visibility))
         return tuple(seen)
 
     def _things(self, view: View, t: float) -> list[_Thing]:

@@ -6,18 +6,18 @@ import math
 
 import numpy as np
 
-from mmedge_lab.simulation.articulated import ArticulatedMover, Course, Shape, course_through
+from mmedge_lab.simulation.articulated import ArticulatedMover, MoverCourse, Shape, course_through
 from mmedge_lab.simulation.crowd import draw_crowd
-from mmedge_lab.simulation.flight_path import MARGIN, Track, knots
+from mmedge_lab.simulation.flight_path import MARGIN, FlownTrack, knots
 from mmedge_lab.simulation.obstacles import Block, distance_to_line
 from mmedge_lab.simulation.patrol import Patrol
 from mmedge_lab.simulation.people import draw_person
 from mmedge_lab.simulation.road_users import draw_car, draw_cyclist, draw_dog
-from mmedge_lab.simulation.scenario import Scenario, Stream, generator
+from mmedge_lab.simulation.scenario import Scenario, SeedStream, generator
 from mmedge_lab.simulation.site import Site
 from mmedge_lab.simulation.traffic import (
     STEP,
-    Stage,
+    VisibleStage,
     Walker,
     carriageway,
     draw_passes,
@@ -40,19 +40,19 @@ _DOG = {'meadow': 0.5, 'park': 0.5, 'street': 0.25, 'yard': 0.2}
 def draw_cast(
     scenario: Scenario,
     site: Site,
-    track: Track,
+    track: FlownTrack,
     seed: int,
     seconds: float,
     patrol: Patrol | None = None,
 ) -> tuple[Mover, ...]:
     """Draw all movers, parked cars included, numbered from 1; on a ``patrol`` they come and go."""
-    random = generator(seed, Stream.MOTION)
-    looks = generator(seed, Stream.LOOKS)
+    random = generator(seed, SeedStream.MOTION)
+    looks = generator(seed, SeedStream.LOOKS)
     if patrol is None:
         traffic, forbidden = _draw_traffic(scenario, site, track, seconds, random)
     else:
         traffic, forbidden = draw_trips(scenario, site, patrol, seconds, random)
-    stage = Stage(track, scenario.band, site.obstacles(forbidden), random)
+    stage = VisibleStage(track, scenario.band, site.obstacles(forbidden), random)
     if patrol is None:
         crowd = draw_crowd(stage, seconds, random)
     else:
@@ -65,7 +65,7 @@ def draw_cast(
     times = knots(seconds, STEP)
     vehicles = np.stack(others, axis=1) if others else np.zeros((len(times), 0, 2))
     line = walk(crowd.walkers, stage, vehicles, seconds, random)
-    cast: list[tuple[str, Shape, Course]] = []
+    cast: list[tuple[str, Shape, MoverCourse]] = []
     for i, kind in enumerate(crowd.kinds):
         glance = 0.4 * np.sin(random.uniform(0.2, 0.5) * times + random.uniform(0.0, 6.0))
         course = course_through(line[:, i], crowd.facing[i] + glance, -MARGIN, STEP)
@@ -73,7 +73,7 @@ def draw_cast(
     cast += [(label, _draw_shape(label, looks), course) for label, course in traffic]
     for block in site.parked:
         places, headings = np.tile(block.centre, (len(times), 1)), np.full(len(times), block.angle)
-        course = Course(places, headings, float(times[0]), STEP)
+        course = MoverCourse(places, headings, float(times[0]), STEP)
         cast.append(('car', _draw_shape('car', looks), course))
     return tuple(_mover(number, *member) for number, member in enumerate(cast, 1))
 
@@ -85,8 +85,8 @@ def middle_of_people(movers: tuple[Mover, ...], times: FloatArray) -> FloatArray
 
 
 def _draw_traffic(
-    scenario: Scenario, site: Site, track: Track, seconds: float, random: np.random.Generator
-) -> tuple[list[tuple[str, Course]], tuple[Block, ...]]:
+    scenario: Scenario, site: Site, track: FlownTrack, seconds: float, random: np.random.Generator
+) -> tuple[list[tuple[str, MoverCourse]], tuple[Block, ...]]:
     """Draw what passes, and where people must not walk because of it."""
     chance = random.random()
     low = track.positions[track.positions[:, 2] < _CLEAR_HEIGHT, :2]
@@ -119,7 +119,7 @@ def _draw_shape(kind: str, random: np.random.Generator) -> Shape:
     return draw_person(random, child=kind == 'child', runs=kind == 'runner')
 
 
-def _mover(number: int, kind: str, shape: Shape, course: Course) -> Mover:
+def _mover(number: int, kind: str, shape: Shape, course: MoverCourse) -> Mover:
     label = 'person' if kind in ('child', 'runner') else kind
     section = _CROSS_SECTION['person' if kind == 'runner' else kind]
     return ArticulatedMover(number, label, section, shape, course)

@@ -16,7 +16,7 @@ from mmedge_ros.data_types import FloatArray
 _FAR = 1e6
 
 
-class Area(NamedTuple):
+class CanvasArea(NamedTuple):
     """A rectangle of whole pixels; x1 and y1 are outside."""
 
     x0: int
@@ -41,10 +41,12 @@ class Area(NamedTuple):
         return canvas[self.y0 : self.y1, self.x0 : self.x1]
 
 
-def area_within(bounds: Sequence[float], shape: tuple[int, ...], margin: float = 1.0) -> Area:
+def area_within(
+    bounds: Sequence[float], shape: tuple[int, ...], margin: float = 1.0
+) -> CanvasArea:
     """Return what of a canvas of ``shape`` x0, y0, x1, y1 with a margin cover."""
     x0, y0, x1, y1 = (min(max(v, -_FAR), _FAR) for v in bounds)
-    return Area(
+    return CanvasArea(
         max(math.floor(x0 - margin), 0),
         max(math.floor(y0 - margin), 0),
         min(math.ceil(x1 + margin) + 1, shape[1]),
@@ -52,7 +54,7 @@ def area_within(bounds: Sequence[float], shape: tuple[int, ...], margin: float =
     )
 
 
-def area_of(points: FloatArray, shape: tuple[int, ...], margin: float = 1.0) -> Area:
+def area_of(points: FloatArray, shape: tuple[int, ...], margin: float = 1.0) -> CanvasArea:
     """Return what of a canvas of ``shape`` points (N, 2) with a margin cover."""
     low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()
     return area_within((*low, *high), shape, margin)

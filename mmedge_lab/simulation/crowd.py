@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mmedge_lab.simulation.traffic import Stage, Walker
+from mmedge_lab.simulation.traffic import VisibleStage, Walker
 from mmedge_ros.data_types import FloatArray
 
 FEWEST, MOST = 2, 9  # people in a flight
@@ -34,7 +34,7 @@ class Crowd:
 
 
 def draw_crowd(
-    stage: Stage, seconds: float, random: np.random.Generator, fewest: int = FEWEST,
+    stage: VisibleStage, seconds: float, random: np.random.Generator, fewest: int = FEWEST,
     most: int = MOST, crowd: Crowd | None = None,
 ) -> Crowd:  # fmt: skip
     """Draw ``fewest`` to ``most`` people on a stage, in addition to a ``crowd``."""
@@ -91,7 +91,7 @@ def _draw_pauses(seconds: float, random: np.random.Generator) -> tuple[tuple[flo
     return ((begin, begin + random.uniform(1.5, 5.0)),)
 
 
-def free_start(stage: Stage, crowd: Crowd) -> FloatArray:
+def free_start(stage: VisibleStage, crowd: Crowd) -> FloatArray:
     """Draw a place at the flight's begin that keeps off the others'."""
     place = stage.place(0.0, room=0.9)
     for _ in range(10):

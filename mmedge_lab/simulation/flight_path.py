@@ -14,7 +14,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from mmedge_lab.simulation.curve import Curve
-from mmedge_lab.simulation.scenario import DistanceBand, Stream, generator
+from mmedge_lab.simulation.scenario import DistanceBand, SeedStream, generator
 from mmedge_lab.simulation.world import DroneState
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry.transforms import Transform
@@ -33,7 +33,7 @@ _ORBIT = 0.9  # rad to either side, so that what stands around is seen from one 
 
 
 @dataclass(frozen=True, eq=False)
-class Track:
+class FlownTrack:
     """Where the drone is, before it is known where it looks.
 
     ``positions`` (K, 3) m at ``times`` (K,) s; ``stage`` (2,) m is the middle of what it is to
@@ -51,9 +51,9 @@ def knots(seconds: float, step: float) -> FloatArray:
     return np.arange(-MARGIN, seconds + MARGIN + step, step)
 
 
-def draw_track(band: DistanceBand, seed: int, seconds: float) -> Track:
+def draw_track(band: DistanceBand, seed: int, seconds: float) -> FlownTrack:
     """Draw where the drone flies around a stage at the origin."""
-    random = generator(seed, Stream.PATH)
+    random = generator(seed, SeedStream.PATH)
     times = knots(seconds, STEP)
     middle = 0.5 * (band.nearest + band.farthest)
     manoeuvre = str(random.choice(_MANOEUVRES))
@@ -84,14 +84,14 @@ def draw_track(band: DistanceBand, seed: int, seconds: float) -> Track:
         still = np.clip(times - 0.7 * take_off, 0.0, None)
         angle, distance = np.interp(still, times, angle), np.interp(still, times, distance)
     flat = smoothed(np.column_stack([np.cos(angle), np.sin(angle)]) * distance[:, None], 0.4)
-    return Track(times, np.column_stack([flat, altitude]), np.zeros(2), manoeuvre == 'sweep')
+    return FlownTrack(times, np.column_stack([flat, altitude]), np.zeros(2), manoeuvre == 'sweep')
 
 
 class DronePath:
     """A flight along a track, looking at ``aim`` (K, 2) m, a point for each instant of it."""
 
-    def __init__(self, track: Track, aim: FloatArray, seed: int) -> None:
-        random = generator(seed, Stream.VIBRATION)
+    def __init__(self, track: FlownTrack, aim: FloatArray, seed: int) -> None:
+        random = generator(seed, SeedStream.VIBRATION)
         towards = aim - track.positions[:, :2]
         yaw = np.unwrap(np.arctan2(towards[:, 1], towards[:, 0]))
         sweep = math.radians(13.0 if track.sweeps else 5.0)

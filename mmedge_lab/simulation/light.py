@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mmedge_lab.simulation.scenario import Stream, generator
-from mmedge_lab.simulation.world import Lamp, Light
+from mmedge_lab.simulation.scenario import SeedStream, generator
+from mmedge_lab.simulation.world import Lamp, SceneLight
 from mmedge_ros.data_types import FloatArray
 
 Range = tuple[float, float]
@@ -56,10 +56,10 @@ _PRESETS = {
 }  # fmt: skip
 
 
-def draw_light(name: str, seed: int) -> Light:
+def draw_light(name: str, seed: int) -> SceneLight:
     """Draw the light of one flight from the ranges of ``name``."""
     preset = _PRESETS[name]
-    random = generator(seed, Stream.LIGHT)
+    random = generator(seed, SeedStream.LIGHT)
     azimuth = random.uniform(-math.pi, math.pi)
     elevation = math.radians(random.uniform(*preset.elevation))
     direction = np.array(
@@ -72,7 +72,7 @@ def draw_light(name: str, seed: int) -> Light:
     # A share drawn once, so that a brighter sun comes with a brighter sky.
     share = random.uniform()
     sky = np.array([preset.horizon, preset.zenith]) * random.uniform(0.93, 1.05)
-    return Light(
+    return SceneLight(
         name=name,
         sun_direction=direction,
         sun=_within(preset.sun, share),
@@ -110,7 +110,7 @@ _KOSCHMIEDER = -math.log(0.05)
 _CLEAR = 1800.0
 
 
-def level_ground_light(light: Light) -> tuple[FloatArray, FloatArray]:
+def level_ground_light(light: SceneLight) -> tuple[FloatArray, FloatArray]:
     """Return BGR factors (3,) of the sky's and of the sun's light on level ground."""
     tint = np.array(light.tint)
     return light.ambient * tint, light.sun * max(float(light.sun_direction[2]), 0.05) * tint
@@ -135,16 +135,16 @@ def lamps_at(lamps: Iterable[Lamp], place: FloatArray) -> FloatArray:
     return total
 
 
-def air_colour(light: Light) -> FloatArray:
+def air_colour(light: SceneLight) -> FloatArray:
     """Return the BGR grey levels (3,) that things fade to with distance."""
     return np.asarray(light.sky[0], np.float64)
 
 
-def extinction(light: Light) -> float:
+def extinction(light: SceneLight) -> float:
     """Return the share of light lost per metre of air (1/m)."""
     return _KOSCHMIEDER / min(light.fog_visibility, _CLEAR)
 
 
-def clearness(light: Light, distance: float) -> float:
+def clearness(light: SceneLight, distance: float) -> float:
     """Return the share (0..1) of light that comes through ``distance`` m of air."""
     return math.exp(-extinction(light) * distance)

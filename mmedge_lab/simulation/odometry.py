@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mmedge_lab.simulation.scenario import Stream, generator
+from mmedge_lab.simulation.scenario import SeedStream, generator
 from mmedge_lab.simulation.world import World
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.geometry.ego_motion import EgoState
@@ -38,7 +38,7 @@ class Odometry:
         """
         true = self._path.state(t)
         # Instants before the flight count from a bias, because a seed is not negative.
-        random = generator(self._seed, Stream.ODOMETRY, round(t * 1e6) + 10_000_000)
+        random = generator(self._seed, SeedStream.ODOMETRY, round(t * 1e6) + 10_000_000)
         place, turn, speed, spin = random.normal(size=(4, 3))
         turned = Rotation.from_rotvec(ATTITUDE_NOISE * turn).as_matrix()
         pose = Transform(

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from mmedge_lab.simulation.flight_path import (
     MARGIN,
     STEP,
-    Track,
+    FlownTrack,
     knots,
     smooth_step,
     smoothed,
     wander,
 )
-from mmedge_lab.simulation.scenario import DistanceBand, Stream, generator
+from mmedge_lab.simulation.scenario import DistanceBand, SeedStream, generator
 from mmedge_ros.data_types import FloatArray
 
 MAIN, BEYOND, ASIDE = 0, 1, 2
@@ -66,7 +66,7 @@ class Patrol:
     ``axis`` rad is the direction from the first station to the main stage, at the origin.
     """
 
-    track: Track
+    track: FlownTrack
     aim: FloatArray
     axis: float
     stations: tuple[Station, ...]
@@ -87,7 +87,7 @@ class Patrol:
 
 def draw_patrol(band: DistanceBand, seed: int, seconds: float) -> Patrol:
     """Draw a patrol around a stage at the origin."""
-    random = generator(seed, Stream.PATH)
+    random = generator(seed, SeedStream.PATH)
     times = knots(seconds, STEP)
     middle = 0.5 * (band.nearest + band.farthest)
     axis = random.uniform(-math.pi, math.pi)
@@ -126,7 +126,9 @@ def draw_patrol(band: DistanceBand, seed: int, seconds: float) -> Patrol:
     altitude = height + wander(times, random, 0.25)
     positions = np.column_stack([smoothed(flat + np.column_stack(drift), 0.4), altitude])
     aim = positions[:, :2] + middle * np.column_stack([np.cos(yaw), np.sin(yaw)])
-    return Patrol(Track(times, positions, np.zeros(2), sweeps=False), aim, axis, stations, stays)
+    return Patrol(
+        FlownTrack(times, positions, np.zeros(2), sweeps=False), aim, axis, stations, stays
+    )
 
 
 def _draw_stays(

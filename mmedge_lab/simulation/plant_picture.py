@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from mmedge_lab.simulation.compositing import (
-    Area,
+    CanvasArea,
     area_within,
     lay_over,
     mix_colour,
@@ -138,7 +138,7 @@ class SeenPlant:
         self._size = size
         self._trunk = trunk
         self._bounds = bounds
-        self._placed: tuple[Area, Image] | None = None
+        self._placed: tuple[CanvasArea, Image] | None = None
         self.standing = Standing(kind.plant.position, bounds[0], bounds[2])
 
     def paint(self, canvas: Image, view: View) -> None:
@@ -163,7 +163,7 @@ class SeenPlant:
             covered = cv2.threshold(alpha, 127, number, cv2.THRESH_BINARY)[1]
             cv2.copyTo(covered, covered, area.of(ids))
 
-    def _leaves(self, shape: tuple[int, ...]) -> tuple[Area, Image]:
+    def _leaves(self, shape: tuple[int, ...]) -> tuple[CanvasArea, Image]:
         """Return where on the canvas the crown lies, and its leaves there."""
         if self._placed is None:
             area = area_within(self._bounds, shape)

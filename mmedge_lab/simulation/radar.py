@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.simulation.radar_detector import RadarParameters, Signals, detect
+from mmedge_lab.simulation.radar_detector import Signals, SimulatedRadarParameters, detect
 from mmedge_lab.simulation.radar_echoes import (
     Clutter,
     Echoes,
@@ -114,8 +114,8 @@ _FAINT = 1.0
 class RadarSimulator:
     """Looks at a world; scans depend on the instant and their number only."""
 
-    def __init__(self, world: World, parameters: RadarParameters | None = None) -> None:
-        self.parameters = parameters or RadarParameters()
+    def __init__(self, world: World, parameters: SimulatedRadarParameters | None = None) -> None:
+        self.parameters = parameters or SimulatedRadarParameters()
         self._world = world
         self._clutter = Clutter(world)
         self._sight = LineOfSight(world.buildings, world.plants)

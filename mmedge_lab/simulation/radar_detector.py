@@ -17,7 +17,7 @@ from mmedge_ros.data_types import FloatArray
 
 
 @dataclass(frozen=True)
-class RadarParameters:
+class SimulatedRadarParameters:
     """Resolution, reach and faults of the simulated radar, in m, m/s, rad and dB."""
 
     range_resolution: float = 0.22  # a sweep of 680 MHz
@@ -91,7 +91,7 @@ class _Cells(NamedTuple):
 
 
 def detect(
-    signals: Signals, parameters: RadarParameters, random: np.random.Generator
+    signals: Signals, parameters: SimulatedRadarParameters, random: np.random.Generator
 ) -> NDArray[np.float32]:
     """Return what the radar makes of them, (N, 6) float32 in radar axes.
 
@@ -109,7 +109,9 @@ def detect(
     return _measured(cells, parameters, random)
 
 
-def _resolve(signals: Signals, parameters: RadarParameters, random: np.random.Generator) -> _Cells:
+def _resolve(
+    signals: Signals, parameters: SimulatedRadarParameters, random: np.random.Generator
+) -> _Cells:
     """Add echoes up in their cells, amplitude by amplitude, and the noise to each."""
     range_bin = np.rint(signals.distance / parameters.range_resolution).astype(np.int64)
     inside = (range_bin >= parameters.nearest_bin) & (range_bin < parameters.range_bins)
@@ -152,7 +154,7 @@ def _fluctuating(
     return np.asarray(np.sqrt(snr) * mixed, np.complex128)
 
 
-def _stands_out(cells: _Cells, parameters: RadarParameters) -> NDArray[np.bool_]:
+def _stands_out(cells: _Cells, parameters: SimulatedRadarParameters) -> NDArray[np.bool_]:
     """Mark the cells that nothing stronger covers.
 
     In its own range-Doppler bin that is another direction, whose sidelobes reach everywhere;
@@ -172,7 +174,7 @@ def _stands_out(cells: _Cells, parameters: RadarParameters) -> NDArray[np.bool_]
 
 
 def _with_sidelobes(
-    cells: _Cells, parameters: RadarParameters, random: np.random.Generator
+    cells: _Cells, parameters: SimulatedRadarParameters, random: np.random.Generator
 ) -> _Cells:
     strong = cells.power > 10.0 ** (0.1 * _SIDELOBE_SNR)
     copied = cells.select(strong & (random.random(len(strong)) < parameters.sidelobe_share))
@@ -189,7 +191,7 @@ def _with_sidelobes(
 
 
 def _with_false_alarms(
-    cells: _Cells, parameters: RadarParameters, random: np.random.Generator
+    cells: _Cells, parameters: SimulatedRadarParameters, random: np.random.Generator
 ) -> _Cells:
     """Add cells in which noise alone went beyond the threshold."""
     count = int(random.poisson(parameters.false_alarms))
@@ -213,7 +215,7 @@ def _joined(one: _Cells, other: _Cells) -> _Cells:
 
 
 def _measured(
-    cells: _Cells, parameters: RadarParameters, random: np.random.Generator
+    cells: _Cells, parameters: SimulatedRadarParameters, random: np.random.Generator
 ) -> NDArray[np.float32]:
     """Measure directions as well as the signal allows and turn cells into points.
 

@@ -79,7 +79,7 @@ def find_scenario(name: str) -> Scenario:
     )
 
 
-class Stream(IntEnum):
+class SeedStream(IntEnum):
     """Purposes; the numbers are part of what a seed means and never change."""
 
     PATH = 1
@@ -93,6 +93,6 @@ class Stream(IntEnum):
     ODOMETRY = 9
 
 
-def generator(seed: int, stream: Stream, *more: int) -> np.random.Generator:
+def generator(seed: int, stream: SeedStream, *more: int) -> np.random.Generator:
     """Return the generator of one purpose; ``more`` separates its parts."""
     return np.random.default_rng((seed, int(stream), *more))

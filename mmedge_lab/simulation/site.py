@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mmedge_lab.simulation.obstacles import Block, Obstacles, distance_to_line
-from mmedge_lab.simulation.scenario import Stream, generator
+from mmedge_lab.simulation.scenario import SeedStream, generator
 from mmedge_lab.simulation.world import Building, Ground, Lamp, Plant, Strip
 from mmedge_ros.data_types import FloatArray
 
@@ -224,7 +224,7 @@ def lay_out(
     """
     ahead = clearing.stage - clearing.eyes[len(clearing.eyes) // 2, :2]
     layout = Layout(
-        generator(seed, Stream.SURROUNDINGS),
+        generator(seed, SeedStream.SURROUNDINGS),
         clearing,
         axis=math.atan2(ahead[1], ahead[0]) if axis is None else axis,
         lit=light in ('dusk', 'lamps'),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from mmedge_lab.simulation.scenario import Stream, generator
+from mmedge_lab.simulation.scenario import SeedStream, generator
 from mmedge_lab.simulation.world import World
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.monitoring.system_state import SystemState
@@ -57,7 +57,7 @@ class SystemDynamics:
     """The course of battery and computer over one flight, drawn from the world's seed."""
 
     def __init__(self, world: World) -> None:
-        random = generator(world.seed, Stream.SYSTEM)
+        random = generator(world.seed, SeedStream.SYSTEM)
         self._times = np.arange(0.0, world.seconds + STEP, STEP)
         self._current = _current(world, self._times, random)
         self._charge, self._voltage = _voltage(self._current, random)

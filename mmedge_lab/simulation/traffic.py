@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from mmedge_lab.simulation.articulated import Course
-from mmedge_lab.simulation.flight_path import Track, knots
+from mmedge_lab.simulation.articulated import MoverCourse
+from mmedge_lab.simulation.flight_path import FlownTrack, knots
 from mmedge_lab.simulation.obstacles import Block, Obstacles
 from mmedge_lab.simulation.scenario import DistanceBand
 from mmedge_lab.simulation.world import Strip
@@ -35,7 +35,7 @@ _LOOK_AHEAD = (0, 4, 9)
 _VEHICLE_REACH = 1.5
 
 
-class Area(Protocol):
+class WalkingArea(Protocol):
     """Gives places to walk to."""
 
     def place(self, t: float, begin: FloatArray) -> FloatArray:
@@ -47,8 +47,8 @@ class Visit(NamedTuple):
 
     begin: float
     end: float
-    area: Area
-    exits: Area
+    area: WalkingArea
+    exits: WalkingArea
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Walker:
     roams: float = 0.0
     visits: tuple[Visit, ...] = ()
 
-    def area(self, t: float, stage: Area) -> Area:
+    def area(self, t: float, stage: WalkingArea) -> WalkingArea:
         """Return where its places are at ``t`` s; ``stage`` for one that does not come and go."""
         if not self.visits:
             return stage
@@ -79,11 +79,15 @@ class Walker:
         return begun[-1].exits if begun else self.visits[0].exits
 
 
-class Stage:
+class VisibleStage:
     """Where people may be: in view of the drone, within the distance, and not in a wall."""
 
     def __init__(
-        self, track: Track, band: DistanceBand, obstacles: Obstacles, random: np.random.Generator
+        self,
+        track: FlownTrack,
+        band: DistanceBand,
+        obstacles: Obstacles,
+        random: np.random.Generator,
     ) -> None:
         self._track = track
         self._band = band
@@ -123,7 +127,7 @@ class Stage:
 
 
 def walk(
-    walkers: list[Walker], stage: Stage, vehicles: FloatArray, seconds: float,
+    walkers: list[Walker], stage: VisibleStage, vehicles: FloatArray, seconds: float,
     random: np.random.Generator,
 ) -> FloatArray:  # fmt: skip
     """Let a crowd of A walk; return positions (K, A, 2) m at `flight_path.knots`.
@@ -257,10 +261,10 @@ def loop_around(way: Strip, lane: float) -> Loop:
 def draw_passes(
     loop: Loop, speed: float, count: int, stage: FloatArray, seconds: float,
     random: np.random.Generator,
-) -> list[Course]:  # fmt: skip
+) -> list[MoverCourse]:  # fmt: skip
     """Draw ``count`` courses that pass the stage during the first 12 s of the flight."""
     times = knots(seconds, STEP)
-    courses: list[Course] = []
+    courses: list[MoverCourse] = []
     taken: list[float] = []
     length = loop.length
     for _ in range(8 * count):
@@ -277,7 +281,7 @@ def draw_passes(
         positions = gaussian_filter1d(loop.at(distance), 0.2 / STEP, axis=0, mode='nearest')
         velocity = np.gradient(positions, STEP, axis=0)
         heading = np.unwrap(np.arctan2(velocity[:, 1], velocity[:, 0]))
-        courses.append(Course(positions, heading, float(times[0]), STEP))
+        courses.append(MoverCourse(positions, heading, float(times[0]), STEP))
     return courses
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from mmedge_lab.simulation.articulated import Course
+from mmedge_lab.simulation.articulated import MoverCourse
 from mmedge_lab.simulation.crowd import Crowd, draw_crowd
-from mmedge_lab.simulation.flight_path import Track, knots
+from mmedge_lab.simulation.flight_path import FlownTrack, knots
 from mmedge_lab.simulation.obstacles import Block, Obstacles
 from mmedge_lab.simulation.patrol import BEYOND, MAIN, Patrol, Station, Stay
 from mmedge_lab.simulation.scenario import DistanceBand, Scenario
@@ -18,7 +18,7 @@ from mmedge_lab.simulation.site import Site
 from mmedge_lab.simulation.traffic import (
     STEP,
     Loop,
-    Stage,
+    VisibleStage,
     Visit,
     Walker,
     carriageway,
@@ -49,7 +49,9 @@ _START = 1.5  # s, over which vehicles start and stop
 class Exits:
     """Places (N, 2) m that the drone never sees, where those wait who have left a stage."""
 
-    def __init__(self, places: FloatArray, stage: Stage, random: np.random.Generator) -> None:
+    def __init__(
+        self, places: FloatArray, stage: VisibleStage, random: np.random.Generator
+    ) -> None:
         self.places = places
         self._stage = stage
         self._random = random
@@ -75,11 +77,11 @@ def draw_comers_and_goers(
     """Draw those who stay at a stage, whom only the drone leaves, and those who come and go."""
     crowd = Crowd()
     exits: dict[int, Exits] = {}
-    stages: dict[int, Stage] = {}
+    stages: dict[int, VisibleStage] = {}
     for number in _PLACES:
         station = patrol.stations[number]
-        at_station = Track(np.zeros(1), station.eye[None], station.stage, sweeps=False)
-        stages[number] = stage = Stage(at_station, band, obstacles, random)
+        at_station = FlownTrack(np.zeros(1), station.eye[None], station.stage, sweeps=False)
+        stages[number] = stage = VisibleStage(at_station, band, obstacles, random)
         exits[number] = _draw_exits(patrol, station, stage, random)
         first = len(crowd.walkers)
         draw_crowd(stage, seconds, random, *_RESIDENTS[number], crowd)
@@ -101,7 +103,7 @@ def draw_comers_and_goers(
 
 
 def _draw_exits(
-    patrol: Patrol, station: Station, stage: Stage, random: np.random.Generator
+    patrol: Patrol, station: Station, stage: VisibleStage, random: np.random.Generator
 ) -> Exits:
     middle = 0.5 * (station.eye[:2] + station.stage)
     reach = _REACH + math.dist(middle, station.stage)
@@ -120,9 +122,13 @@ def _draw_exits(
 
 
 def _add_visitor(
-    crowd: Crowd, stage: Stage, exits: Exits, stays: list[Stay], random: np.random.Generator,
+    crowd: Crowd,
+    stage: VisibleStage,
+    exits: Exits,
+    stays: list[Stay],
+    random: np.random.Generator,
     dog: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Add one who is on a stage during some of each of ``stays`` of the drone."""
     start = exits.places[random.integers(len(exits.places))]
     runs = not dog and random.random() < 0.15
@@ -150,7 +156,7 @@ def _add_visitor(
 
 def draw_trips(
     scenario: Scenario, site: Site, patrol: Patrol, seconds: float, random: np.random.Generator
-) -> tuple[list[tuple[str, Course]], tuple[Block, ...]]:
+) -> tuple[list[tuple[str, MoverCourse]], tuple[Block, ...]]:
     """Draw vehicles that make a round now and then, and where people must not walk meanwhile.
 
     They wait where the drone never sees them, and never two drive at a time.
@@ -188,7 +194,7 @@ def draw_trips(
 
 def _course(
     loop: Loop, wait: float, begins: list[float], duration: float, seconds: float
-) -> Course:
+) -> MoverCourse:
     """Return the course of one that makes a round of ``duration`` s at each of ``begins`` s."""
     times = knots(seconds, STEP)
     rounds = sum(np.clip((times - begin) / duration, 0.0, 1.0) for begin in begins)
@@ -196,4 +202,4 @@ def _course(
     distance = wait + loop.length * rounds
     ahead = loop.at(distance + 1.0) - loop.at(distance - 1.0)
     heading = np.unwrap(np.arctan2(ahead[:, 1], ahead[:, 0]))
-    return Course(loop.at(distance), heading, float(times[0]), STEP)
+    return MoverCourse(loop.at(distance), heading, float(times[0]), STEP)

@@ -121,7 +121,7 @@ class Ground:
 
 
 @dataclass(frozen=True, eq=False)
-class Light:
+class SceneLight:
     """How a scene is lit and seen.
 
     ``sun_direction`` (3,) unit vector towards the sun or moon; ``sun`` and ``ambient`` scale
@@ -198,7 +198,7 @@ class World:
     buildings: tuple[Building, ...]
     plants: tuple[Plant, ...]
     lamps: tuple[Lamp, ...]
-    light: Light
+    light: SceneLight
     movers: tuple[Mover, ...]
     path: FlightPath
     rig: Rig

@@ -15,7 +15,7 @@ from mmedge_ros.commands.options import argument, option
 
 if TYPE_CHECKING:
     from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-    from mmedge_ros.configuration.profiling import Phase, PhaseSamples
+    from mmedge_ros.configuration.profiling import PhaseSamples, ProfilePhase
     from mmedge_ros.encoding.bricks import BrickCost
     from mmedge_ros.records.device_profile import DeviceProfile
 
@@ -155,7 +155,7 @@ def chosen_space(bag: Path, bundle: str) -> tuple[Path, ConfigurationSpace]:
 
 
 def made_profile(
-    model: Path, space: ConfigurationSpace, measured: Sequence[tuple[Phase, PhaseSamples]]
+    model: Path, space: ConfigurationSpace, measured: Sequence[tuple[ProfilePhase, PhaseSamples]]
 ) -> DeviceProfile:
     """Return a profile of this machine from what was measured.
 
@@ -173,7 +173,7 @@ def made_profile(
     return device_profile(described, measured, space, defaults, machine)
 
 
-def show_phase(share: float, phase: Phase, lacking: Mapping[str, int]) -> None:
+def show_phase(share: float, phase: ProfilePhase, lacking: Mapping[str, int]) -> None:
     """Say what is measured next, or what it goes on for."""
     from mmedge_ros.configuration.profiling import ENOUGH
 

@@ -40,7 +40,7 @@ DECISIONS = 'decisions'
 
 
 @dataclass(frozen=True)
-class Phase:
+class ProfilePhase:
     """A stretch of time under one configuration and one share of the machine (percent)."""
 
     parts: tuple[ModalityConfiguration, ...]
@@ -60,7 +60,7 @@ class PhaseSamples:
     durations: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     latencies: list[float] = field(default_factory=list)
 
-    def lacking(self, phase: Phase) -> dict[str, int]:
+    def lacking(self, phase: ProfilePhase) -> dict[str, int]:
         """Return, by stage, how often what the phase is flown for was measured, if too rarely.
 
         Where an encoder cannot follow, few decisions are more than guesses, and none is needed.
@@ -75,7 +75,7 @@ class PhaseSamples:
             counts = {name: len(self.durations[name]) for name in stages}
         return {name: count for name, count in counts.items() if count < ENOUGH}
 
-    def work_share(self, phase: Phase) -> float:
+    def work_share(self, phase: ProfilePhase) -> float:
         """Return the largest share of its time that an encoder works at the rate of the phase.
 
         Above 1, units wait and are dropped, and everything else waits for the processor.
@@ -111,7 +111,7 @@ class PhaseSamples:
 
 def profile_phases(
     space: ConfigurationSpace, percents: Iterable[float], checks: int
-) -> list[Phase]:
+) -> list[ProfilePhase]:
     """Return what to run: per share of the machine as many phases as levels, then checks.
 
     In phase k every modality runs its level k (its last one where it has fewer) at its highest
@@ -123,7 +123,7 @@ def profile_phases(
     if any(options.reuse != (1,) for options in space.modalities):
         steps.append((0, True))
     phases = [
-        Phase(
+        ProfilePhase(
             tuple(
                 ModalityConfiguration(
                     o.modality,
@@ -142,12 +142,12 @@ def profile_phases(
     count = min(checks, len(space))
     # From the cheapest to the most expensive.
     places = np.unique(np.linspace(0, len(space) - 1, count).round().astype(int))
-    return phases + [Phase(space.parts(int(place)), is_check=True) for place in places]
+    return phases + [ProfilePhase(space.parts(int(place)), is_check=True) for place in places]
 
 
 def device_profile(
     description: str,
-    measured: Iterable[tuple[Phase, PhaseSamples]],
+    measured: Iterable[tuple[ProfilePhase, PhaseSamples]],
     space: ConfigurationSpace,
     defaults: Mapping[str, str],
     machine: Mapping[str, Any],
@@ -192,7 +192,7 @@ def device_profile(
 def cross_check(
     profile: DeviceProfile,
     space: ConfigurationSpace,
-    measured: Iterable[tuple[Phase, PhaseSamples]],
+    measured: Iterable[tuple[ProfilePhase, PhaseSamples]],
 ) -> dict[str, Any]:
     """Compare the latency that the profile predicts with that of whole configurations.
 
@@ -223,7 +223,7 @@ def cross_check(
 
 
 def _by_percent(
-    measured: Sequence[tuple[Phase, PhaseSamples]],
+    measured: Sequence[tuple[ProfilePhase, PhaseSamples]],
 ) -> dict[float, dict[str, list[float]]]:
     """Put together what was measured of each stage, by share of the machine."""
     durations: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))

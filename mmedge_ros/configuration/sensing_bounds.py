@@ -33,7 +33,7 @@ from mmedge_ros.power.standby import Standby
 STANDING_BY = 'the camera stands by'
 
 
-class Bounds(NamedTuple):
+class SensingLimits(NamedTuple):
     """What may be chosen: ``caps`` by the computer and ``power`` by the battery, both hold.
 
     ``stands_by``: the camera rests; ``devices``: where levels run, by the names of their bricks,
@@ -107,7 +107,7 @@ class SensingBounds:
         if self._mode is PowerMode.CRITICAL:
             self.standby.asked(now)
 
-    def at(self, now: float) -> Bounds:
+    def at(self, now: float) -> SensingLimits:
         """Return what may be chosen now."""
         state = self.power.update(now)
         is_critical = state.mode is PowerMode.CRITICAL
@@ -117,7 +117,7 @@ class SensingBounds:
         stands_by = is_critical and not self.standby.is_awake(now)
         caps = self._policy.caps(now, self._scans.share(now))
         devices = self.placement.devices(state.mode is not PowerMode.UNCONSTRAINED, now)
-        return Bounds(caps, power_caps(state), stands_by, devices)
+        return SensingLimits(caps, power_caps(state), stands_by, devices)
 
 
 def power_caps(state: PowerState) -> Caps:
@@ -157,7 +157,9 @@ class ConfigurationIssue:
     lead: float
     current: Configuration | None = None
 
-    def issued(self, wanted: Configuration, bounds: Bounds, now_ns: int) -> Configuration | None:
+    def issued(
+        self, wanted: Configuration, bounds: SensingLimits, now_ns: int
+    ) -> Configuration | None:
         """Return what is wanted, within bounds, under a new number; None if it holds already."""
         parts = bounds.held(wanted.modalities)
         reason = f'{STANDING_BY}; {wanted.reason}' if bounds.stands_by else wanted.reason

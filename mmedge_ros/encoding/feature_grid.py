@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.encoding.letterbox import Placement, place
+from mmedge_ros.encoding.letterbox import LetterboxPlacement, place
 
 GRID_FORMAT = 1  # raise it when shape or meaning of a grid changes
 GRID_CLASSES = ('person', 'cyclist', 'car', 'dog')
@@ -55,7 +55,7 @@ class Scales(NamedTuple):
     coarse: Floats
 
 
-def canvas_placement(width: int, height: int) -> Placement:
+def canvas_placement(width: int, height: int) -> LetterboxPlacement:
     """Return where a picture lies on the canvas: canvas = picture * scale + offset, px."""
     return place(width, height, CANVAS, centred=True)
 

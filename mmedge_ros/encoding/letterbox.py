@@ -22,7 +22,7 @@ class InputStyle(NamedTuple):
     scale: float  # factor on values of 0..255
 
 
-class Placement(NamedTuple):
+class LetterboxPlacement(NamedTuple):
     """Where a picture lies in the input: input = picture * scale + offset, per axis."""
 
     x_offset: int
@@ -59,22 +59,24 @@ class Canvas(NamedTuple):
         scale = min(input_size[0] / size[0], input_size[1] / size[1])
         return cls(size, scale, (input_size[0] / 2, input_size[1] / 2))
 
-    def place(self, width: int, height: int) -> Placement:
+    def place(self, width: int, height: int) -> LetterboxPlacement:
         """Fit a picture into the input by way of the canvas."""
         on_canvas = place(width, height, self.size, centred=True)
         covered = width * on_canvas.x_scale, height * on_canvas.y_scale
         w, h = (max(1, round(side * self.scale)) for side in covered)
         x, y = round(self.middle[0] - w / 2), round(self.middle[1] - h / 2)
-        return Placement(x, y, w / width, h / height, width, height)
+        return LetterboxPlacement(x, y, w / width, h / height, width, height)
 
 
-def place(width: int, height: int, input_size: tuple[int, int], centred: bool) -> Placement:
+def place(
+    width: int, height: int, input_size: tuple[int, int], centred: bool
+) -> LetterboxPlacement:
     """Fit a picture into the input, aspect kept; at least one pixel of it stays."""
     scale = min(input_size[0] / width, input_size[1] / height)
     w, h = max(1, round(width * scale)), max(1, round(height * scale))
     x, y = ((input_size[0] - w) // 2, (input_size[1] - h) // 2) if centred else (0, 0)
     # The scale is that of the rounded size, so that the way back has no systematic error.
-    return Placement(x, y, w / width, h / height, width, height)
+    return LetterboxPlacement(x, y, w / width, h / height, width, height)
 
 
 class Letterbox:
@@ -97,12 +99,12 @@ class Letterbox:
         self._canvas = canvas
         self._style = style
         self.blob: NDArray[np.floating] = np.empty((1, 3, input_size[1], input_size[0]), dtype)
-        self._placement: Placement | None = None
+        self._placement: LetterboxPlacement | None = None
         self._resized: Image = np.empty((0, 0, 3), np.uint8)
         self._planes: list[Image] = []
         self._scaled: NDArray[np.float32] = np.empty((0, 0), np.float32)
 
-    def fill(self, image: Image) -> Placement:
+    def fill(self, image: Image) -> LetterboxPlacement:
         """Write a picture (H, W, 3) uint8 BGR into ``blob`` and return where it lies.
 
         :raises EncodingError: for any other shape or type
@@ -132,7 +134,7 @@ class Letterbox:
             np.multiply(plane, np.float32(self._style.scale), out=self._scaled)
             target[...] = self._scaled
 
-    def _prepare(self, image: Image) -> Placement:
+    def _prepare(self, image: Image) -> LetterboxPlacement:
         if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
             raise EncodingError(
                 f'a picture of shape {image.shape} and type {image.dtype} cannot be encoded; '

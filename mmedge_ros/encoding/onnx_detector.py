@@ -16,7 +16,7 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detection_heads import best_boxes, class_names, find_head
 from mmedge_ros.encoding.detector import DetectorOutput, DetectorParameters, Image
 from mmedge_ros.encoding.feature_grid import CANVAS
-from mmedge_ros.encoding.letterbox import PADDING, Canvas, Letterbox, Placement
+from mmedge_ros.encoding.letterbox import PADDING, Canvas, Letterbox, LetterboxPlacement
 from mmedge_ros.encoding.onnx_session import Port, only_input
 from mmedge_ros.encoding.tapped_network import (
     GridEmbedding,
@@ -34,7 +34,7 @@ class PictureInWork(NamedTuple):
     """A picture that is on its way through a network, and where it lies in the input."""
 
     state: TapState
-    placement: Placement
+    placement: LetterboxPlacement
 
 
 class OnnxDetector:
@@ -132,7 +132,7 @@ class OnnxDetector:
         return DetectorOutput(self._detections(answer[0], work.placement), embedding, grid)
 
     def _detections(
-        self, output: NDArray[np.float32], placement: Placement
+        self, output: NDArray[np.float32], placement: LetterboxPlacement
     ) -> tuple[Detection, ...]:
         parameters = self._parameters
         with np.errstate(invalid='ignore', over='ignore'):  # hostile values are dropped or cut

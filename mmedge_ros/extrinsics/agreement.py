@@ -17,7 +17,7 @@ _SCANS = 2
 _OLDEST = 0.15
 
 
-class Agreement(NamedTuple):
+class ExtrinsicsAgreement(NamedTuple):
     """Share of ``boxes`` with a moving return inside, and of ``returns`` in view inside a box.
 
     NaN where there are none.
@@ -31,7 +31,7 @@ class Agreement(NamedTuple):
 
 def agreement(
     sightings: Sightings, returns: MovingReturns, geometry: SensorGeometry, time_offset: float
-) -> Agreement:
+) -> ExtrinsicsAgreement:
     """Compare each picture with the moving returns of the two scans before it.
 
     :param geometry: the sensors' poses on the rig
@@ -69,6 +69,6 @@ def agreement(
         filled += int(np.any(held, axis=1).sum())
         shown += int(in_view.sum())
         inside += int((np.any(held, axis=0) & in_view).sum())
-    return Agreement(
+    return ExtrinsicsAgreement(
         filled / boxes if boxes else np.nan, inside / shown if shown else np.nan, boxes, shown
     )

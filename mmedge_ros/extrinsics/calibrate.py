@@ -17,7 +17,7 @@ from scipy.stats import t as student
 
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.extrinsics import ExtrinsicsError
-from mmedge_ros.extrinsics.agreement import Agreement, agreement
+from mmedge_ros.extrinsics.agreement import ExtrinsicsAgreement, agreement
 from mmedge_ros.extrinsics.box_tracks import BoxTrack, link_boxes
 from mmedge_ros.extrinsics.clock_offset import ClockOffset, camera_offset, radar_offset
 from mmedge_ros.extrinsics.pairs import (
@@ -65,7 +65,7 @@ _WALK = 'let one or two people walk across and towards the rig, 4 to 12 m away, 
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ExtrinsicsEstimate:
     """One figure in rad or s: by how much it differs from the start, give or take ``half`` (95 %).
 
     Not ``observable``: the recording says too little of it, and the start was kept.
@@ -88,10 +88,10 @@ class CalibrationResult:
     ``notes`` say in words why something is not observable.
     """
 
-    estimates: dict[str, Estimate]
+    estimates: dict[str, ExtrinsicsEstimate]
     geometry: SensorGeometry
-    before: Agreement
-    after: Agreement
+    before: ExtrinsicsAgreement
+    after: ExtrinsicsAgreement
     time_by_ego: bool
     notes: tuple[str, ...]
 
@@ -158,7 +158,7 @@ def calibrate(
     on_progress(1.0)
     return CalibrationResult(
         {
-            name: Estimate(float(value), float(half), bool(np.isfinite(half)))
+            name: ExtrinsicsEstimate(float(value), float(half), bool(np.isfinite(half)))
             for name, value, half in zip(NAMES, fit.parameters, halves, strict=True)
         },
         geometry,

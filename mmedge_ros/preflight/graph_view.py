@@ -17,7 +17,7 @@ STATIC_TRANSFORMS = 'static transforms'
 BATTERY = 'battery'
 
 
-class Endpoint(NamedTuple):
+class TopicEndpoint(NamedTuple):
     """A publisher or subscriber: its node, message type and quality of service."""
 
     node: str
@@ -26,7 +26,7 @@ class Endpoint(NamedTuple):
     latched: bool = False
 
 
-class Arrival(NamedTuple):
+class TopicArrival(NamedTuple):
     """When a message came, and its stamp, both in ns of the graph's clock."""
 
     received_ns: int
@@ -41,9 +41,9 @@ class TopicView(NamedTuple):
 
     topic: str
     msgtype: str
-    publishers: tuple[Endpoint, ...] = ()
-    subscribers: tuple[Endpoint, ...] = ()
-    arrivals: tuple[Arrival, ...] = ()
+    publishers: tuple[TopicEndpoint, ...] = ()
+    subscribers: tuple[TopicEndpoint, ...] = ()
+    arrivals: tuple[TopicArrival, ...] = ()
     frame_id: str = ''
     detail: str = ''
     problem: str = ''
@@ -106,9 +106,9 @@ def _topic(fields: list[Any]) -> TopicView:
     return TopicView(
         topic,
         msgtype,
-        tuple(Endpoint(*end) for end in publishers),
-        tuple(Endpoint(*end) for end in subscribers),
-        tuple(Arrival(*pair) for pair in arrivals),
+        tuple(TopicEndpoint(*end) for end in publishers),
+        tuple(TopicEndpoint(*end) for end in subscribers),
+        tuple(TopicArrival(*pair) for pair in arrivals),
         *texts,
     )
 
@@ -134,7 +134,7 @@ def with_one_odometry(views: dict[str, TopicView]) -> dict[str, TopicView]:
     return chosen
 
 
-def mismatch(offered: Endpoint, wanted: Endpoint) -> str:
+def mismatch(offered: TopicEndpoint, wanted: TopicEndpoint) -> str:
     """Say why a publisher cannot serve a subscriber; '' if it can."""
     if wanted.msgtype and offered.msgtype != wanted.msgtype:
         return f'offers {offered.msgtype}, {wanted.msgtype} is wanted'

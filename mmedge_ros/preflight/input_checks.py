@@ -18,10 +18,10 @@ from mmedge_ros.preflight.graph_view import (
     CAMERA_INFO,
     ODOMETRY,
     STATIC_TRANSFORMS,
-    Arrival,
-    Endpoint,
     GraphView,
     NodeStatus,
+    TopicArrival,
+    TopicEndpoint,
     TopicView,
     mismatch,
 )
@@ -78,7 +78,9 @@ def why_missing(name: str, view: TopicView, others: Mapping[str, str]) -> Reason
     _, option = CONTENTS[name]
     if not view.publishers:
         return Reason(f'nothing publishes {view.topic}', _other_topics(view, others, option))
-    wanted = view.subscribers or (Endpoint('', view.msgtype, latched=name == STATIC_TRANSFORMS),)
+    wanted = view.subscribers or (
+        TopicEndpoint('', view.msgtype, latched=name == STATIC_TRANSFORMS),
+    )
     refusals = [
         {mismatch(publisher, subscriber._replace(msgtype=view.msgtype)) for subscriber in wanted}
         for publisher in view.publishers
@@ -179,7 +181,7 @@ def _picture_size(graph: GraphView) -> list[Finding]:
     return [note(CAMERA_INFO, words, 'calibrate at this size, or change that of the pictures')]
 
 
-def measured_rate(arrivals: Sequence[Arrival]) -> float:
+def measured_rate(arrivals: Sequence[TopicArrival]) -> float:
     """Return messages per second, Hz; 0 for fewer than two."""
     if len(arrivals) < 2 or arrivals[-1].received_ns <= arrivals[0].received_ns:
         return 0.0
@@ -216,7 +218,7 @@ def check_clocks(graph: GraphView) -> list[Finding]:
     return findings
 
 
-def _untrue(arrivals: Sequence[Arrival], age: float) -> str:
+def _untrue(arrivals: Sequence[TopicArrival], age: float) -> str:
     """Say why stamps cannot be true; '' if they can."""
     if all(arrival.stamp_ns == 0 for arrival in arrivals):
         return 'stamps are zero'

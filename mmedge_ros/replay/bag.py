@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from mmedge_ros.replay import BagError
-from mmedge_ros.replay.bag_storage import LAST_NS, Part, TopicInfo, open_parts
+from mmedge_ros.replay.bag_storage import LAST_NS, BagPart, TopicInfo, open_parts
 from mmedge_ros.replay.bag_topics import unknown_topic
 from mmedge_ros.replay.picture_recording import (
     PictureParameters,
@@ -73,7 +73,7 @@ class Bag:
             if holds_pictures(self.path):
                 parameters = parameters or PictureParameters()
                 self.pictures = PicturePart(self.path, parameters, self._report)
-            self._parts: list[Part] = (
+            self._parts: list[BagPart] = (
                 [self.pictures] if self.pictures else open_parts(self.path, self._report)
             )
         except OSError as error:

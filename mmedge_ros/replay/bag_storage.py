@@ -44,7 +44,7 @@ class TopicInfo:
     count: int
 
 
-class Part(Protocol):
+class BagPart(Protocol):
     """One readable piece of a recording; log times are nanoseconds."""
 
     topics: tuple[TopicInfo, ...]
@@ -193,7 +193,7 @@ def _in_order(records: Iterable[Record], disorder_ns: int) -> Iterator[Record]:
         yield heapq.heappop(waiting)[2]
 
 
-def open_parts(path: Path, report: Report) -> list[Part]:
+def open_parts(path: Path, report: Report) -> list[BagPart]:
     """Open a rosbag2 folder, or a single .mcap or .db3 file.
 
     What is wrong but can be lived with goes to ``report``, in words.
@@ -214,7 +214,7 @@ def open_parts(path: Path, report: Report) -> list[Part]:
     return [_open_file(path, report)]
 
 
-def _open_folder(path: Path, report: Report) -> list[Part]:
+def _open_folder(path: Path, report: Report) -> list[BagPart]:
     files, compressed = _files_of(path, report)
     if compressed:
         try:
@@ -256,7 +256,7 @@ def _files_of(path: Path, report: Report) -> tuple[list[Path], bool]:
     raise BagError(f'{reason}; give the .mcap or .db3 file itself, or remove {METADATA}')
 
 
-def _open_file(path: Path, report: Report) -> Part:
+def _open_file(path: Path, report: Report) -> BagPart:
     journal = path.with_name(f'{path.name}-wal')
     if journal.exists() and journal.stat().st_size:
         report(

@@ -22,7 +22,7 @@ CLASS_UNSEEN = 60.0  # s
 _BRIEF = 0.5
 
 
-class Appearance(NamedTuple):
+class TimeInView(NamedTuple):
     """One stretch of time in view, from ``begin_ns`` to ``end_ns``.
 
     ``away`` is for how many seconds the object was out of view before, ``class_away`` for how
@@ -52,14 +52,14 @@ class MetTrack(NamedTuple):
     track: int
 
 
-def appearances(scenes: Iterable[TrueScene]) -> list[Appearance]:
+def appearances(scenes: Iterable[TrueScene]) -> list[TimeInView]:
     """Return all appearances, by begin.
 
     :param scenes: in the order of their stamps
     """
-    past: list[Appearance] = []
+    past: list[TimeInView] = []
     # By object, the appearance that goes on; by class, when one was last visible.
-    latest: dict[int, Appearance] = {}
+    latest: dict[int, TimeInView] = {}
     seen_ns: dict[str, int] = {}
     for scene in scenes:
         now = scene.stamp_ns
@@ -75,12 +75,12 @@ def appearances(scenes: Iterable[TrueScene]) -> list[Appearance]:
                 past.append(known)
             before = seen_ns.get(item.label)
             class_away = math.inf if before is None else (now - before) / NS_PER_S
-            latest[item.id] = Appearance(item.id, item.label, now, now, away, class_away)
+            latest[item.id] = TimeInView(item.id, item.label, now, now, away, class_away)
         seen_ns |= {item.label: now for item in visible}
     return sorted([*past, *latest.values()], key=lambda one: (one.begin_ns, one.id))
 
 
-def returns_report(known: Sequence[Appearance], met: Iterable[MetTrack]) -> dict[str, Any]:
+def returns_report(known: Sequence[TimeInView], met: Iterable[MetTrack]) -> dict[str, Any]:
     """Count the people who appeared for the first time, and those who came back.
 
     ``same_id`` counts those who came back to the track that met them most often before they left.

@@ -27,7 +27,7 @@ KINDS = ('best', 'missed', 'false', 'renamed', 'crowded', 'uncertain', 'slowest'
 _SETTLING_NS = NS_PER_S
 
 
-class Moment(NamedTuple):
+class ReportMoment(NamedTuple):
     """A decision worth a look: one of `KINDS`, what it is called, and a sentence about it."""
 
     kind: str
@@ -49,7 +49,7 @@ class _Judged(NamedTuple):
         return len(self.people) - self.match.hits
 
 
-def moments_of(record: RunRecord) -> list[Moment]:
+def moments_of(record: RunRecord) -> list[ReportMoment]:
     """Return the moments of a run, each of another kind, those that did not occur left out."""
     judged = _judged(record, record.truth) if record.truth else []
     chosen = _against_truth(judged) if judged else _without_truth(record)
@@ -76,10 +76,10 @@ def _judged(record: RunRecord, truth: GroundTruth) -> list[_Judged]:
     return judged
 
 
-def _against_truth(judged: list[_Judged]) -> Iterable[Moment]:
+def _against_truth(judged: list[_Judged]) -> Iterable[ReportMoment]:
     best = max(judged, key=lambda j: float(j.match.overlaps.sum()) - j.match.false - j.missed)
     if best.match.hits:
-        yield Moment(
+        yield ReportMoment(
             'best',
             'Best moment',
             f'{best.match.hits} of {_count(best.people)} in view have a track; the mean overlap '
@@ -90,7 +90,7 @@ def _against_truth(judged: list[_Judged]) -> Iterable[Moment]:
     settled = [entry for entry in judged if entry.decision.state_ns >= begin_ns] or judged
     missed = max(settled, key=lambda j: (j.missed, -float(j.match.overlaps.sum())))
     if missed.missed:
-        yield Moment(
+        yield ReportMoment(
             'missed',
             'Most people missed',
             f'{missed.missed} of {_count(missed.people)} in view have no track: the dashed boxes '
@@ -99,7 +99,7 @@ def _against_truth(judged: list[_Judged]) -> Iterable[Moment]:
         )
     false = max(judged, key=lambda j: j.match.false)
     if false.match.false:
-        yield Moment(
+        yield ReportMoment(
             'false',
             'Most false tracks',
             f'{false.match.false} of {len(false.tracks)} boxes meet no person: the coloured '
@@ -109,10 +109,10 @@ def _against_truth(judged: list[_Judged]) -> Iterable[Moment]:
     yield from _renamed(judged)
 
 
-def _renamed(judged: list[_Judged]) -> Iterable[Moment]:
+def _renamed(judged: list[_Judged]) -> Iterable[ReportMoment]:
     """Return the change of id of the person who is largest in the picture."""
     known: dict[int, int] = {}
-    changes: list[tuple[float, Moment]] = []
+    changes: list[tuple[float, ReportMoment]] = []
     for entry in judged:
         for person, partner in zip(entry.people, entry.match.partners.tolist(), strict=True):
             if partner < 0:
@@ -124,13 +124,13 @@ def _renamed(judged: list[_Judged]) -> Iterable[Moment]:
                 sentence = (
                     f'The person who was track {before} before is track {track.id} from here on.'
                 )
-                moment = Moment('renamed', 'A person changes id', sentence, entry.decision)
+                moment = ReportMoment('renamed', 'A person changes id', sentence, entry.decision)
                 changes.append((track.box.height if track.box else 0.0, moment))
     if changes:
         yield max(changes, key=lambda change: change[0])[1]
 
 
-def _without_truth(record: RunRecord) -> Iterable[Moment]:
+def _without_truth(record: RunRecord) -> Iterable[ReportMoment]:
     in_view = [(d, [t for t in d.tracks if t.box is not None]) for d in record.decisions]
     in_view = [(decision, tracks) for decision, tracks in in_view if tracks]
     if not in_view:
@@ -138,13 +138,13 @@ def _without_truth(record: RunRecord) -> Iterable[Moment]:
     decision, tracks = max(in_view, key=lambda e: (len(e[1]), sum(t.score for t in e[1])))
     if len(tracks) > 1:
         sentence = f'{len(tracks)} tracks are in the picture at once, more than at other times.'
-        yield Moment('crowded', 'Most tracks at once', sentence, decision)
+        yield ReportMoment('crowded', 'Most tracks at once', sentence, decision)
     spread, number, decision = max(
         ((_spread(track), track.id, decision) for decision, tracks in in_view for track in tracks),
         key=lambda entry: entry[0],
     )
     if spread > 0.0:
-        yield Moment(
+        yield ReportMoment(
             'uncertain',
             'Least certain place',
             f'Of all tracks in the picture the place of track {number} is here known least: '
@@ -153,13 +153,13 @@ def _without_truth(record: RunRecord) -> Iterable[Moment]:
         )
 
 
-def _slowest(record: RunRecord) -> Iterable[Moment]:
+def _slowest(record: RunRecord) -> Iterable[ReportMoment]:
     measured = measured_decisions(record)
     if not measured:
         return
     latencies = np.array([decision.latency for decision in measured])
     slowest = measured[int(latencies.argmax())]
-    yield Moment(
+    yield ReportMoment(
         'slowest',
         'Slowest answer',
         f'This decision came {1e3 * slowest.latency:.1f} ms after its window, later than all '

@@ -48,7 +48,7 @@ class SeenPicture(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class LabelAgreement:
     """Agreement of boxes with pseudo-labels; NaN where nothing could be compared.
 
     mean_iou: over the pseudo-labels, of the box assigned one to one, 0 for those without.
@@ -77,8 +77,8 @@ class PseudoLabelComparison:
     labels: int
     teacher_score: float
     frames_without_decision: int
-    decisions: Agreement
-    detector: Agreement
+    decisions: LabelAgreement
+    detector: LabelAgreement
 
 
 def teacher_labels(
@@ -159,14 +159,14 @@ def compare_with_teacher(
     )
 
 
-def _agreement(given: Sequence[Sequence[Box]], shown: Sequence[Sequence[Box]]) -> Agreement:
+def _agreement(given: Sequence[Sequence[Box]], shown: Sequence[Sequence[Box]]) -> LabelAgreement:
     overlaps: list[float] = []
     hits = 0
     for labels, boxes in zip(given, shown, strict=True):
         overlaps += best_overlaps(box_array(labels), box_array(boxes)).tolist()
         hits += count_matches(labels, boxes)
     total = sum(map(len, shown))
-    return Agreement(
+    return LabelAgreement(
         float(np.mean(overlaps)) if overlaps else math.nan,
         hits / len(overlaps) if overlaps else math.nan,
         hits / total if total else math.nan,

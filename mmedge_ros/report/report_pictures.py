@@ -16,7 +16,7 @@ from mmedge_ros import MmedgeError
 from mmedge_ros.data_types import NS_PER_S
 from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.report.moments import KINDS, Moment, moments_of, seconds_of
+from mmedge_ros.report.moments import KINDS, ReportMoment, moments_of, seconds_of
 from mmedge_ros.report.run_overlay import RunOverlay
 from mmedge_ros.report.timed_pictures import TimedPicture, pictures_from
 from mmedge_ros.viewing.drawing import WHITE, Colour, Picture, legend, status_bar
@@ -172,7 +172,7 @@ class _Plan:
             'Pictures of the camera in the order of time with boxes and ids of the tracks',
         )  # fmt: skip
 
-    def _moment_file(self, moment: Moment, shot: TimedPicture) -> PictureFile:
+    def _moment_file(self, moment: ReportMoment, shot: TimedPicture) -> PictureFile:
         """Draw a decision into the picture of its state time."""
         frame = self._overlay.frame(shot, moment.decision, *self._size(_MOMENT_WIDTH))
         seconds = seconds_of(self._record, shot.stamp_ns)

@@ -31,7 +31,7 @@ _CM = 100.0
 _FLATTEST = 0.2
 
 
-class Way(NamedTuple):
+class DrawnWay(NamedTuple):
     """Where one object was in consecutive moments, the first of which is ``begin``.
 
     ``rows`` (N, 6): x and y (m), 1 where it was seen (of true people: visible, of tracks:
@@ -65,7 +65,7 @@ class TopView(NamedTuple):
 
     times: FloatArray
     own: FloatArray
-    ways: tuple[Way, ...]
+    ways: tuple[DrawnWay, ...]
     fields: dict[str, tuple[float, float, float]]
     low: FloatArray
     high: FloatArray
@@ -158,7 +158,7 @@ class _Ways:
             self._rows.setdefault((kind, number), {})[place] = row
             self._labels[kind, number] = label
 
-    def ways(self) -> list[Way]:
+    def ways(self) -> list[DrawnWay]:
         return [
             self._way(key, rows, places)
             for key, rows in self._rows.items()
@@ -169,12 +169,12 @@ class _Ways:
 
     def _way(
         self, key: tuple[str, int], rows: dict[int, FloatArray], places: NDArray[np.int64]
-    ) -> Way:
+    ) -> DrawnWay:
         begin, end = int(places[0]), int(places[-1])
         table = np.full((end + 1 - begin, 6), np.nan)
         table[places - begin] = [rows[place] for place in places.tolist()]
         kind, number = key
-        return Way(number, self._labels[key], kind, begin, table)
+        return DrawnWay(number, self._labels[key], kind, begin, table)
 
 
 def _track_row(track: Track, window: float) -> FloatArray:
@@ -220,7 +220,7 @@ def _own_place(record: RunRecord, decision: Decision) -> FloatArray:
     return np.array([*near, np.arctan2(turn[1, 0], turn[0, 0])])
 
 
-def _corners(ways: Sequence[Way], own: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _corners(ways: Sequence[DrawnWay], own: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return corners (x, y) around nearly all tracks and visible people, and the sensor's way."""
     rows = np.concatenate([way.rows for way in ways])
     places = rows[(rows[:, 2] > 0.0) & np.isfinite(rows[:, :2]).all(axis=1), :2]

@@ -28,7 +28,7 @@ from mmedge_ros.report.figure_style import (
     render_over_time,
 )
 from mmedge_ros.report.readout import Series
-from mmedge_ros.report.top_view import FARTHEST, TRACK, TRUE_PERSON, TopView, Way
+from mmedge_ros.report.top_view import FARTHEST, TRACK, TRUE_PERSON, DrawnWay, TopView
 from mmedge_ros.report.trajectories import Trajectory
 
 TRACKS, RANGES = 'tracks.png', 'ranges.png'
@@ -99,7 +99,7 @@ def _draw_moment(axes: Axes, view: TopView, place: int) -> None:
     axes.plot(y, x, marker=marker, color=INK, markersize=8, linestyle='')
 
 
-def _draw_way(axes: Axes, way: Way, rows: FloatArray, colour: str) -> None:
+def _draw_way(axes: Axes, way: DrawnWay, rows: FloatArray, colour: str) -> None:
     """Draw where an object was lately (N, 6), and where it is; faint where it is not seen."""
     (x, y, seen), (long, short, angle) = rows[-1, :3], rows[-1, 3:]
     alpha = 1.0 if seen else 0.35

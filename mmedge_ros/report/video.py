@@ -37,7 +37,7 @@ _CODEC = 'VP80'
 _SMOOTHING = 0.8
 
 
-class VideoFile(NamedTuple):
+class WrittenVideo(NamedTuple):
     """A video that was written: its pictures, length in s and size in bytes."""
 
     frames: int
@@ -62,7 +62,7 @@ def write_video(
     pictures: Iterable[TimedPicture],
     path: Path,
     on_progress: Callable[[float], None] | None = None,
-) -> VideoFile:
+) -> WrittenVideo:
     """Write the video of a run; an earlier one is replaced once the new one is complete.
 
     :param pictures: those of the recording, by the time they were available
@@ -89,7 +89,7 @@ def write_video(
         raise ReportError(
             f'cannot write the video {path}: {err.strerror}; name a folder that can be written'
         ) from err
-    return VideoFile(frames, frames / frame_rate(record.camera_stamps_ns), size)
+    return WrittenVideo(frames, frames / frame_rate(record.camera_stamps_ns), size)
 
 
 def _write(

@@ -9,7 +9,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from mmedge_ros.preflight.graph_view import Endpoint, mismatch
+from mmedge_ros.preflight.graph_view import TopicEndpoint, mismatch
 from mmedge_ros.ros.ros_clock import steady_clock
 
 SILENCE = 5.0
@@ -42,7 +42,7 @@ class InputWatch:
         self._monotonic = monotonic
         self._silence = silence
         self._heard: dict[str, float] = {}
-        self._wanted: dict[str, tuple[str, Endpoint]] = {}
+        self._wanted: dict[str, tuple[str, TopicEndpoint]] = {}
         self._warned: dict[str, float] = {}
         self._losses: dict[str, Callable[[], str]] = {}
         self._lossy_at: dict[str, float] = {}
@@ -163,14 +163,14 @@ class InputWatch:
         return f'{text}; published by {seen}, which sends none'
 
 
-def endpoint_of(info: Any) -> Endpoint:
+def endpoint_of(info: Any) -> TopicEndpoint:
     """Return a publisher or subscriber as rclpy describes it."""
     return endpoint(info.node_name, info.topic_type, info.qos_profile)
 
 
-def endpoint(node: str, msgtype: str, profile: QoSProfile) -> Endpoint:
+def endpoint(node: str, msgtype: str, profile: QoSProfile) -> TopicEndpoint:
     """Return one end of a topic with what matters of its quality of service."""
-    return Endpoint(
+    return TopicEndpoint(
         node,
         msgtype,
         profile.reliability == ReliabilityPolicy.RELIABLE,

@@ -7,8 +7,8 @@ import pytest
 from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.configuration.profiling import (
-    Phase,
     PhaseSamples,
+    ProfilePhase,
     device_profile,
     profile_phases,
 )
@@ -35,7 +35,7 @@ def trail(*stages: tuple[str, float]) -> Trail:
     return tuple(timings)
 
 
-def flown(phase: Phase, count: int = 60) -> PhaseSamples:
+def flown(phase: ProfilePhase, count: int = 60) -> PhaseSamples:
     """What a machine measures whose times hardly vary, and grow as its share shrinks."""
     samples = PhaseSamples()
     slowness = 100.0 / phase.percent
@@ -54,7 +54,7 @@ def flown(phase: Phase, count: int = 60) -> PhaseSamples:
 
 def measured(
     percents: tuple[float, ...] = (100.0, 50.0), checks: int = 3, count: int = 60
-) -> list[tuple[Phase, PhaseSamples]]:
+) -> list[tuple[ProfilePhase, PhaseSamples]]:
     return [(phase, flown(phase, count)) for phase in profile_phases(SPACE, percents, checks)]
 
 
@@ -182,5 +182,5 @@ def test_where_no_encoder_can_follow_the_one_that_does_best_tells_of_transport()
 
 def test_a_check_under_a_limit_is_not_compared_with_the_whole_machine() -> None:
     flight = measured((100.0,), 1)
-    limited = [(Phase(p.parts, 30.0, is_check=True), s) for p, s in flight if p.is_check]
+    limited = [(ProfilePhase(p.parts, 30.0, is_check=True), s) for p, s in flight if p.is_check]
     assert 'cross_check' not in device_profile('', flight[:3] + limited, SPACE, {}, {}).details

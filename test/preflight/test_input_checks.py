@@ -15,10 +15,10 @@ from mmedge_ros.preflight.graph_view import (
     ODOMETRY,
     PX4_ODOMETRY,
     STATIC_TRANSFORMS,
-    Arrival,
-    Endpoint,
     GraphView,
     NodeStatus,
+    TopicArrival,
+    TopicEndpoint,
     TopicView,
     with_one_camera,
     with_one_odometry,
@@ -93,7 +93,7 @@ def test_pictures_that_come_compressed_only_have_a_remedy_of_their_own() -> None
     ],
 )
 def test_a_foreign_type_under_our_name_is_wrong(name: str, kind: str, remedy: str) -> None:
-    foreign = view(name)._replace(publishers=(Endpoint('stranger', kind),))
+    foreign = view(name)._replace(publishers=(TopicEndpoint('stranger', kind),))
     found = by_subject(check_inputs(good_graph(**{name: foreign})))[name]
     assert found.state is State.WRONG
     assert kind in found.words
@@ -111,13 +111,15 @@ def test_quality_of_service_is_compared_with_what_is_really_subscribed() -> None
 
 def test_one_publisher_that_suits_is_enough() -> None:
     topic = view(CAMERA, 'usb_cam', heard=arrivals(20.0, 0.03))
-    both = topic._replace(publishers=(*topic.publishers, Endpoint('x', 'std_msgs/msg/String')))
+    both = topic._replace(
+        publishers=(*topic.publishers, TopicEndpoint('x', 'std_msgs/msg/String'))
+    )
     assert why_missing(CAMERA, both, {}) is None
 
 
 def test_static_transforms_must_be_latched() -> None:
     topic = TopicView('/tf_static', 'tf2_msgs/msg/TFMessage')
-    volatile = topic._replace(publishers=(Endpoint('x', topic.msgtype, reliable=True),))
+    volatile = topic._replace(publishers=(TopicEndpoint('x', topic.msgtype, reliable=True),))
     reason = why_missing(STATIC_TRANSFORMS, volatile, {})
     assert reason is not None
     assert 'TRANSIENT_LOCAL is wanted' in reason.words
@@ -140,7 +142,7 @@ def test_a_calibration_for_another_size_is_noted_and_one_that_is_none_as_well() 
     heard = arrivals(20.0, 0.03)
     camera = view(CAMERA, 'c', heard=heard, detail='640 x 480 px bgr8')
     info = TopicView(
-        '/camera/camera_info', 'CameraInfo', (Endpoint('c', 'CameraInfo'),), (), heard
+        '/camera/camera_info', 'CameraInfo', (TopicEndpoint('c', 'CameraInfo'),), (), heard
     )
 
     def judged(**fields: str) -> list[Finding]:
@@ -154,7 +156,7 @@ def test_a_calibration_for_another_size_is_noted_and_one_that_is_none_as_well() 
 
 def test_a_battery_is_missed_only_where_a_node_waits_for_it() -> None:
     battery = TopicView('/battery_state', 'BatteryState')
-    monitor = battery._replace(subscribers=(Endpoint('monitor', 'BatteryState'),))
+    monitor = battery._replace(subscribers=(TopicEndpoint('monitor', 'BatteryState'),))
     assert BATTERY not in by_subject(check_inputs(good_graph(battery=battery)))
     found = by_subject(check_inputs(good_graph(battery=monitor)))
     assert found[BATTERY].state is State.NOTE
@@ -170,7 +172,7 @@ def test_a_slow_camera_is_noted(rate: float, state: State) -> None:
 
 def test_a_rate_needs_two_messages_at_different_times() -> None:
     assert measured_rate(()) == 0.0
-    assert measured_rate([Arrival(5, 1)] * 3) == 0.0
+    assert measured_rate([TopicArrival(5, 1)] * 3) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ def test_statuses_are_passed_on_but_silent_inputs_are_not_said_twice() -> None:
 def test_the_form_of_the_pictures_is_that_which_is_in_use() -> None:
     raw = TopicView('/i', 'sensor_msgs/msg/Image')
     packed = TopicView('/i/compressed', COMPRESSED_IMAGE)
-    end = (Endpoint('x', ''),)
+    end = (TopicEndpoint('x', ''),)
 
     def chosen(raw: TopicView, packed: TopicView) -> str:
         return with_one_camera({CAMERA: raw, COMPRESSED: packed})[CAMERA].topic
@@ -251,7 +253,7 @@ def test_the_form_of_the_pictures_is_that_which_is_in_use() -> None:
 
 
 def test_odometry_of_px4_is_looked_at_where_there_is_no_other() -> None:
-    end = (Endpoint('px4', ''),)
+    end = (TopicEndpoint('px4', ''),)
     usual, px4 = TopicView('/odom', ''), TopicView('/fmu/out/vehicle_odometry', '')
 
     def chosen(usual: TopicView, px4: TopicView) -> str:
@@ -264,7 +266,7 @@ def test_odometry_of_px4_is_looked_at_where_there_is_no_other() -> None:
     assert chosen(usual, sent) == '/fmu/out/vehicle_odometry'
     assert chosen(usual._replace(publishers=end), sent) == '/odom'
     assert with_one_odometry({ODOMETRY: usual}) == {ODOMETRY: usual}
-    stamps = tuple(Arrival(n * 10**8, n * 10**8) for n in range(1, 30))
+    stamps = tuple(TopicArrival(n * 10**8, n * 10**8) for n in range(1, 30))
     heard = sent._replace(arrivals=stamps, detail='base_link in odom')
     graph = GraphView({ODOMETRY: heard}, {}, nodes=('px4',))
     (found,) = (f for f in check_inputs(graph) if f.subject == ODOMETRY)
@@ -273,11 +275,11 @@ def test_odometry_of_px4_is_looked_at_where_there_is_no_other() -> None:
 
 TEXTS = st.text(max_size=12)
 STAMPS = st.integers(-(2**63), 2**63 - 1)
-ENDS = st.lists(st.builds(Endpoint, TEXTS, TEXTS, st.booleans(), st.booleans()), max_size=3)
+ENDS = st.lists(st.builds(TopicEndpoint, TEXTS, TEXTS, st.booleans(), st.booleans()), max_size=3)
 VIEWS = st.builds(
     TopicView,
     *(TEXTS, TEXTS, ENDS.map(tuple), ENDS.map(tuple)),
-    st.lists(st.builds(Arrival, STAMPS, STAMPS), max_size=4).map(tuple),
+    st.lists(st.builds(TopicArrival, STAMPS, STAMPS), max_size=4).map(tuple),
     *(TEXTS, TEXTS, TEXTS),
 )
 STATUSES = st.builds(

@@ -7,10 +7,10 @@ from typing import Any
 from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.preflight.graph_view import (
     ODOMETRY,
-    Arrival,
-    Endpoint,
     GraphView,
     NodeStatus,
+    TopicArrival,
+    TopicEndpoint,
     TopicView,
 )
 
@@ -22,17 +22,17 @@ TYPES = {
 }
 
 
-def arrivals(rate: float, age: float, seconds: float = 2.0) -> tuple[Arrival, ...]:
+def arrivals(rate: float, age: float, seconds: float = 2.0) -> tuple[TopicArrival, ...]:
     """Messages at a rate (Hz), stamped ``age`` s before they come."""
     instants = [NOW_NS + round(n * NS_PER_S / rate) for n in range(round(seconds * rate))]
-    return tuple(Arrival(t, t - round(age * NS_PER_S)) for t in instants)
+    return tuple(TopicArrival(t, t - round(age * NS_PER_S)) for t in instants)
 
 
-def view(name: str, *nodes: str, heard: tuple[Arrival, ...] = (), **fields: Any) -> TopicView:
+def view(name: str, *nodes: str, heard: tuple[TopicArrival, ...] = (), **fields: Any) -> TopicView:
     """An input that these nodes publish, in the type that is wanted, and our encoder takes."""
     topic, msgtype = TYPES[name]
-    publishers = tuple(Endpoint(node, msgtype) for node in nodes)
-    subscribers = (Endpoint(f'{name}_encoder', msgtype),) if name != ODOMETRY else ()
+    publishers = tuple(TopicEndpoint(node, msgtype) for node in nodes)
+    subscribers = (TopicEndpoint(f'{name}_encoder', msgtype),) if name != ODOMETRY else ()
     return TopicView(topic, msgtype, publishers, subscribers, heard)._replace(**fields)
 
 

@@ -17,11 +17,11 @@ from mmedge_lab.simulation.world import (
     DroneState,
     Ground,
     Lamp,
-    Light,
     Mover,
     MoverState,
     Plant,
     Rig,
+    SceneLight,
     Strip,
     Timing,
     World,
@@ -132,8 +132,8 @@ def lamp(x: float, y: float, lit: bool = False) -> Lamp:
     return Lamp(np.array([x, y]), 5.0, 12.0, lit)
 
 
-def light(name: str = 'day') -> Light:
-    day = Light(
+def light(name: str = 'day') -> SceneLight:
+    day = SceneLight(
         name='day',
         sun_direction=np.array([-0.5, 0.5, math.sqrt(0.5)]),
         sun=0.7,

@@ -22,7 +22,7 @@ from mmedge_lab.simulation.flight import DEMO_FLIGHT, kept_flight
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.commands.profile import chosen_space, made_profile
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.profiling import Phase, profile_phases
+from mmedge_ros.configuration.profiling import ProfilePhase, profile_phases
 from mmedge_ros.data_types import NS_PER_S, Configuration, Decision, ResultKind
 from mmedge_ros.monitoring.machine import machine_description
 from mmedge_ros.records.device_profile import write_profile
@@ -108,7 +108,9 @@ class CpuStepPlan:
     ) -> dict[tuple[str, float], list[float]]:
         """Return latencies (s) of fixed configurations by share; write the profile."""
         fixed = {
-            (name, percent): Phase(space.parts(int(part * len(space))), percent, is_check=True)
+            (name, percent): ProfilePhase(
+                space.parts(int(part * len(space))), percent, is_check=True
+            )
             for name, part in _OF_SPACE.items()
             for percent in dict.fromkeys(self.shares)
         }

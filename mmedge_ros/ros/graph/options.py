@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from mmedge_ros.data_types import CAMERA, MOST_REUSE, RADAR
-from mmedge_ros.parameter import Bounds, ParameterError, check_value
+from mmedge_ros.parameter import ParameterBounds, ParameterError, check_value
 
 _T = TypeVar('_T', bound='InputOptions')
 
@@ -47,7 +47,7 @@ class Option(NamedTuple):
 
     name: str
     default: Any
-    bounds: Bounds
+    bounds: ParameterBounds
     of: tuple[str, ...]
     form: FlagForm
 
@@ -67,7 +67,7 @@ def option(
 
     :param of: commands and launch files that take it
     """
-    bounds = Bounds(description, unit, minimum, maximum, choices)
+    bounds = ParameterBounds(description, unit, minimum, maximum, choices)
     return dataclasses.field(default=default, metadata={'option': (bounds, of, form)})
 
 
@@ -354,5 +354,5 @@ def _as_text(default: Any) -> str:
     return ' '.join(default) if isinstance(default, tuple) else str(default)
 
 
-def _described(bounds: Bounds) -> str:
+def _described(bounds: ParameterBounds) -> str:
     return ': '.join(filter(None, (bounds.description, ', '.join(bounds.choices))))

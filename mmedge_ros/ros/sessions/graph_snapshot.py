@@ -36,9 +36,9 @@ from mmedge_ros.preflight.graph_view import (
     ODOMETRY,
     PX4_ODOMETRY,
     STATIC_TRANSFORMS,
-    Arrival,
     GraphView,
     NodeStatus,
+    TopicArrival,
     TopicView,
     with_one_camera,
     with_one_odometry,
@@ -79,7 +79,7 @@ class Input:
 
 
 class _Heard(NamedTuple):
-    arrivals: list[Arrival]
+    arrivals: list[TopicArrival]
     newest: list[bytes]
 
 
@@ -216,7 +216,7 @@ class GraphLook(Node):
             heard.newest[:] = [raw]
             if len(heard.arrivals) < _MOST_ARRIVALS:
                 with suppress(MmedgeError):  # judged when the newest message is read
-                    heard.arrivals.append(Arrival(self._now_ns(), wanted.stamp_ns(raw)))
+                    heard.arrivals.append(TopicArrival(self._now_ns(), wanted.stamp_ns(raw)))
 
         self.create_subscription(wanted.kind, wanted.topic, take, qos.SENSOR, raw=True)
 

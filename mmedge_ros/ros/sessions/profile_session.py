@@ -13,7 +13,7 @@ from rclpy.node import Node
 
 from mmedge_ros import msg
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.profiling import Phase, PhaseSamples
+from mmedge_ros.configuration.profiling import PhaseSamples, ProfilePhase
 from mmedge_ros.data_types import NS_PER_S, Configuration
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import Recording
@@ -41,7 +41,7 @@ _DEADLINE = 1.0
 _LOOK = 0.5
 _LEAD_NS = NS_PER_S // 10
 
-PhaseProgress = Callable[[float, Phase, Mapping[str, int]], None]
+PhaseProgress = Callable[[float, ProfilePhase, Mapping[str, int]], None]
 
 
 class PhaseDuration(NamedTuple):
@@ -69,7 +69,7 @@ class Profiler(Node):
         )
         self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RECORD)
 
-    def begin(self, phase: Phase) -> None:
+    def begin(self, phase: ProfilePhase) -> None:
         """Announce a phase."""
         self._id += 1
         self._taking = False
@@ -105,11 +105,11 @@ def measure(
     bag: Path,
     model: Path,
     space: ConfigurationSpace,
-    phases: Sequence[Phase],
+    phases: Sequence[ProfilePhase],
     duration: PhaseDuration,
     on_phase: PhaseProgress,
     questions: Mapping[str, Any] | None = None,
-) -> list[tuple[Phase, PhaseSamples]]:
+) -> list[tuple[ProfilePhase, PhaseSamples]]:
     """Fly a recording over and over, and measure each phase until there is enough of it.
 
     :param on_phase: called with the share done, the phase, and what is still lacking of it (by
@@ -144,10 +144,10 @@ def measure(
 
 def _measure(
     flight: LimitedFlight[Profiler],
-    phases: Sequence[Phase],
+    phases: Sequence[ProfilePhase],
     duration: PhaseDuration,
     on_phase: PhaseProgress,
-) -> list[tuple[Phase, PhaseSamples]]:
+) -> list[tuple[ProfilePhase, PhaseSamples]]:
     node, measured = flight.node, []
     for number, phase in enumerate(phases):
         share = number / len(phases)

@@ -95,7 +95,7 @@ class RateMeter:
         )
 
 
-class Step(NamedTuple):
+class ReaderStep(NamedTuple):
     """Result of one step: a picture to be published, or how long to pause before the next one."""
 
     frame: CameraFrame | None = None
@@ -143,10 +143,10 @@ class CameraReader:
         """Pictures per second that the camera really takes."""
         return self._rate.rate
 
-    def step(self) -> Step:
+    def step(self) -> ReaderStep:
         """Open the camera, or wait for its next picture and take it in."""
         if self.has_ended:
-            return Step(pause=_LONGEST_PAUSE)
+            return ReaderStep(pause=_LONGEST_PAUSE)
         device = self.device
         if device is None:
             return self._open()
@@ -157,13 +157,13 @@ class CameraReader:
         if exposure is None:
             self.has_ended = True
             self._say(f'{device.name} has ended')
-            return Step()
+            return ReaderStep()
         self._note(exposure)
         handed_over_ns = exposure.available_ns + _HANDED_OVER_NS
         verdict = self.control.admit(exposure.stamp_ns, handed_over_ns)
         self.counts.thinned += verdict is Admission.THINNED
         self.counts.skipped += verdict is Admission.SKIPPED
-        return self._take(device, exposure) if verdict is Admission.TAKE else Step()
+        return self._take(device, exposure) if verdict is Admission.TAKE else ReaderStep()
 
     def close(self) -> None:
         device, self.device = self.device, None
@@ -202,7 +202,7 @@ class CameraReader:
         silence = (self._clock.monotonic_ns() - self._arrived_ns) / NS_PER_S
         return silence if silence > allowed else 0.0
 
-    def _open(self) -> Step:
+    def _open(self) -> ReaderStep:
         try:
             device = self._opener()
         except SensingError as error:
@@ -215,18 +215,18 @@ class CameraReader:
         self._arrived_ns = self._clock.monotonic_ns()
         self.device = device
         self._report(f'{device.name} is open: {device.format}')
-        return Step()
+        return ReaderStep()
 
-    def _lose(self, reason: str) -> Step:
+    def _lose(self, reason: str) -> ReaderStep:
         self.close()
         self.counts.losses += 1
         self._loss = reason
         self._report(reason)
         return self._back_off()
 
-    def _back_off(self) -> Step:
+    def _back_off(self) -> ReaderStep:
         pause, self._pause = self._pause, min(2.0 * self._pause, _LONGEST_PAUSE)
-        return Step(pause=pause)
+        return ReaderStep(pause=pause)
 
     def _report(self, text: str) -> None:
         """Say something, but not again until a picture has come."""
@@ -243,7 +243,7 @@ class CameraReader:
         self._pause = _FIRST_PAUSE
         self._reported.clear()
 
-    def _take(self, device: CameraDevice, exposure: Exposure) -> Step:
+    def _take(self, device: CameraDevice, exposure: Exposure) -> ReaderStep:
         try:
             shot = self._as_wanted(device.retrieve())
             size = _size_of(shot)
@@ -251,13 +251,13 @@ class CameraReader:
             self.counts.damaged += 1
             self._damaged_in_a_row += 1
             if self._damaged_in_a_row < _MOST_DAMAGED:
-                return Step()
+                return ReaderStep()
             return self._lose(f'{_MOST_DAMAGED} pictures in a row: {error}')
         self._damaged_in_a_row = 0
         if size != self._size:
             self._size = size
             self._choose_calibration(device, size)
-        return Step(
+        return ReaderStep(
             CameraFrame(
                 exposure.stamp_ns, exposure.available_ns, *shot, width=size[0], height=size[1]
             )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_lab.simulation.articulated import ArticulatedMover, Course, course_through
+from mmedge_lab.simulation.articulated import ArticulatedMover, MoverCourse, course_through
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.people import draw_clothing, person_shape
 from mmedge_lab.simulation.skeleton import STANCES, Gait
@@ -28,7 +28,7 @@ def movers_by_label(worlds: list[World]) -> dict[str, list[Mover]]:
     return movers
 
 
-def straight(speed: float, heading: float = 0.0) -> Course:
+def straight(speed: float, heading: float = 0.0) -> MoverCourse:
     """A walk at constant speed, long enough to be steady from 2 to 8 s."""
     along = speed * STEP * np.arange(100)
     line = np.outer(along, (np.cos(heading), np.sin(heading)))

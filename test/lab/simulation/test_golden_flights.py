@@ -16,7 +16,7 @@ import pytest
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator
 from mmedge_lab.simulation.radar import RadarSimulator
-from mmedge_lab.simulation.radar_detector import RadarParameters
+from mmedge_lab.simulation.radar_detector import SimulatedRadarParameters
 
 KEPT = Path(__file__).with_name('golden_flights.json')
 WORLDS = {
@@ -35,7 +35,7 @@ def seen(scenario: str) -> dict[str, Any]:
     """What the sensors say of a world, in few numbers."""
     world = build_world(scenario, WORLDS[scenario], SECONDS)
     picture = CameraSimulator(world).picture(INSTANT)
-    radar = RadarSimulator(world, RadarParameters())
+    radar = RadarSimulator(world, SimulatedRadarParameters())
     scans = [radar.scan(INSTANT + 0.05 * number, number) for number in range(SCANS)]
     small = cv2.resize(picture.image, GRID, interpolation=cv2.INTER_AREA)
     return {

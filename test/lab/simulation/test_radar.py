@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.radar import FOLIAGE_LOSS, LineOfSight, RadarSimulator
-from mmedge_lab.simulation.radar_detector import RadarParameters
+from mmedge_lab.simulation.radar_detector import SimulatedRadarParameters
 from mmedge_lab.simulation.world import Building, Plant, World
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.geometry.transforms import Transform
 
-FAULTLESS = RadarParameters(false_alarms=0.0, sidelobe_share=0.0, dropout_share=0.0)
+FAULTLESS = SimulatedRadarParameters(false_alarms=0.0, sidelobe_share=0.0, dropout_share=0.0)
 # So high up that the ground is not heard.
 ALOFT = 200.0
 
 
 def scans(
-    scene: World, count: int = 40, t: float = 0.0, parameters: RadarParameters = FAULTLESS
+    scene: World, count: int = 40, t: float = 0.0, parameters: SimulatedRadarParameters = FAULTLESS
 ) -> list[NDArray[np.float32]]:
     """Return scans of one instant that differ by their noise."""
     radar = RadarSimulator(scene, parameters)
