@@ -74,7 +74,7 @@ def bench_table(name: str, bench: Bench, judged: Judged) -> dict[str, Any]:
 
     ``tables``: one for each group of rows and stratum of subjects, each with its ``rows``: values
     with ``low`` and ``high`` by figure, and ``against``: the same of the comparison with each
-    reference. Figures that no row has are left out.
+    reference. Figures that no row has are left out. A command of its own adds ``command``.
     """
     results = dict(judged.results)
     rows = list(bench.rows)
@@ -263,7 +263,8 @@ def _shown(
 def table_markdown(content: Mapping[str, Any]) -> str:
     """Return a bench's JSON as a page of Markdown."""
     facts = [f'{key}: {value}' for key, value in content['about'].items()]
-    parts = [f'# {content["title"]}\n', f'`mmedge lab bench {content["bench"]}`\n']
+    command = content.get('command', f'mmedge lab bench {content["bench"]}')
+    parts = [f'# {content["title"]}\n', f'`{command}`\n']
     if facts:
         parts.append('; '.join(facts) + '.\n')
     for table in shown_tables(content):

@@ -76,13 +76,14 @@ def evaluate_bundle(
     judged = judge(bench, request.out / JUDGED, request.jobs, on_progress)
     seconds = [read_description(flight) for flight in request.flights]
     content = bench_table(NAME, bench, judged) | {
+        'command': f'mmedge lab {NAME} {bundle.folder.name} {request.name}',
         'evaluated': {
             'manifest': sha256_of(bundle.folder / MANIFEST),
             'set': request.name,
             'flights': [subject.name for subject in bench.subjects],
             'seconds': None if None in seconds else sum(of.seconds for of in seconds if of),
             'service_times': request.profile.description,
-        }
+        },
     }
     write_table(content, request.out)
     return content

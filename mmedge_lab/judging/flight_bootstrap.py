@@ -25,7 +25,6 @@ CONFIDENCE = 0.95
 _MEDIAN_RESAMPLES = 400
 _FEWEST_SEEDS = 2
 _SEED = 20251122
-_DIGITS = 5
 
 
 class Estimate(NamedTuple):
@@ -39,14 +38,6 @@ class Estimate(NamedTuple):
     def excludes_zero(self) -> bool:
         """Whether the interval lies above or below zero as a whole."""
         return self.low > 0.0 or self.high < 0.0
-
-
-def plain_estimate(estimate: Estimate) -> dict[str, float | None]:
-    """Return an estimate as values for JSON."""
-    return {
-        name: round(value, _DIGITS) + 0.0 if math.isfinite(value) else None
-        for name, value in estimate._asdict().items()
-    }
 
 
 def flight_seeds(flights: Sequence[Path]) -> tuple[str, ...]:
@@ -81,23 +72,6 @@ class Drawings:
     def count(self, known: Sequence[bool] | NDArray[np.bool_]) -> int:
         """Return how many seeds the flights (F,) that are ``known`` have."""
         return len(np.unique(self.seeds[np.asarray(known, np.bool_)]))
-
-
-def mean_by_seed(
-    values: FloatArray, weights: FloatArray, seeds: Sequence[str]
-) -> tuple[float, FloatArray]:
-    """Return the weighted mean of values (N,), and those of drawings of their seeds (R,).
-
-    NaN where nothing weighs.
-    """
-    names = sorted(set(seeds))
-    is_of = np.array([[seed == name for seed in seeds] for name in names], float)
-    above, below = is_of @ (weights * values), is_of @ weights
-    drawings = Drawings.of(names).weights
-    total = float(below.sum())
-    with np.errstate(invalid='ignore', divide='ignore'):
-        drawn = (drawings @ above) / (drawings @ below)
-    return (float(above.sum()) / total if total else float('nan')), drawn
 
 
 def interval(drawn: FloatArray, seeds: int) -> tuple[float, float]:

@@ -76,7 +76,8 @@ def set_table(flights: Sequence[Path], reports: Sequence[Mapping[str, Any]]) -> 
         about=flights_about(subjects),
         derive=by_scenario,
     )
-    return bench_table(NAME, bench, Judged({ALL: list(map(report_sums, reports))}, {}))
+    judged = Judged({ALL: list(map(report_sums, reports))}, {})
+    return bench_table(NAME, bench, judged) | {'command': f'mmedge lab {NAME}'}
 
 
 def scenario_of(report: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ def flight(light: str, right: float = 0.0, windows: int = 4, people: int = 1) ->
 
 def rows(*reports: dict[str, Any]) -> dict[str, dict[str, Any]]:
     content = set_table([Path(f'flight {n}') for n in range(len(reports))], reports)
-    assert table_markdown(content)
+    assert '`mmedge lab replay-set`' in table_markdown(content)
     return {row['name']: row['values'] for table in content['tables'] for row in table['rows']}
 
 
