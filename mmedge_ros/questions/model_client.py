@@ -160,7 +160,7 @@ def ask_endpoint(
 
     async def asked() -> str:
         way = transport or httpx2.AsyncHTTPTransport(verify=False, uds=endpoint.socket or None)
-        # No proxy of the environment gets to see people; the deadline ends every wait.
+        # Neither a proxy nor a .netrc of the environment is used; the deadline ends every wait.
         async with httpx2.AsyncClient(transport=way, timeout=None, trust_env=False) as client:
             answering = asyncio.ensure_future(chat.answered(client, request))
             try:

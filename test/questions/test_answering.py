@@ -119,6 +119,13 @@ def test_what_is_asked_in_the_present_is_of_the_newest_instant() -> None:
     assert 'at 10.0 s' in asked('is there a car', gone).text
 
 
+def test_two_distances_that_hardly_differ_are_said_to() -> None:
+    near = observed(walked(1), walked(2, place=(10.3, 0.0)), walked(3, place=(13.0, 0.0)))
+    doubt = 'differ by less than one standard deviation'
+    assert doubt in asked('who is closer to 0, 0, track 1 or track 2', near).text
+    assert doubt not in asked('who is closer to 0, 0, track 1 or track 3', near).text
+
+
 def test_an_answer_names_what_it_rests_on() -> None:
     found = asked('was anybody within 25 m of the drone after 2 s')
     first = next(one for one in found.evidence if one.track == 1)
