@@ -137,11 +137,6 @@ class DetectorTraining(EpochTraining):
         super().__init__(network, parameters, folder / CHECKPOINT, identity)
         self._loss = DetectorLoss(network, settings.crop, len(CLASSES))
 
-    @property
-    def network(self) -> Any:
-        """The network so far: the average over the last steps."""
-        return self._average
-
     def _batches(self, epoch: int) -> Iterator[Batch]:
         last_with_mosaics = self._settings.epochs - self._settings.plain_epochs
         return self._source.epoch(epoch, mosaic=epoch < last_with_mosaics)

@@ -74,6 +74,11 @@ class EpochTraining(ABC):
         if checkpoint.is_file():
             resume(checkpoint, identity, self._restore)
 
+    @property
+    def network(self) -> Any:
+        """The network so far: the average over the last steps, in evaluation mode."""
+        return self._average
+
     @abstractmethod
     def _batches(self, epoch: int) -> Iterator[Any]:
         """Yield the batches of an epoch."""

@@ -97,13 +97,6 @@ class RecogniserTraining(EpochTraining):
             {'settings': settings.plain(), 'crops': len(crops.crops)},
         )
 
-    @property
-    def network(self) -> RecogniserNetwork:
-        """The average over the last steps, in evaluation mode."""
-        average: RecogniserNetwork = self._average
-        average.eval()
-        return average
-
     def _batches(self, epoch: int) -> Iterator[CropBatch]:
         random = np.random.default_rng((self._settings.seed, epoch))
         size = self._steps * self._settings.batch

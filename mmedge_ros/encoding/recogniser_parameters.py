@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mmedge_ros.parameter import group, parameter
-from mmedge_ros.recurrence.semantic_memory import SemanticMemoryParameters
 from mmedge_ros.recurrence.track_recognition import RecognitionParameters
 
 
@@ -24,4 +23,3 @@ class RecogniserParameters:
         'exit head is sure of it, which saves more',
     )
     tracks: RecognitionParameters = group(RecognitionParameters)
-    recall: SemanticMemoryParameters = field(default_factory=SemanticMemoryParameters)

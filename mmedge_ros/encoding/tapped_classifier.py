@@ -24,10 +24,8 @@ from mmedge_ros.encoding.classifier_description import (
 )
 from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
 from mmedge_ros.recurrence import RecurrenceError
-from mmedge_ros.recurrence.hot_classes import HotClasses, HotClassParameters
 from mmedge_ros.recurrence.semantic_memory import (
     SemanticMemory,
-    SemanticMemoryParameters,
     read_centres,
 )
 
@@ -57,11 +55,9 @@ class TappedClassifier:
     :raises EncodingError: if a file cannot be opened, or puts out something else
     """
 
-    def __init__(
-        self, classes: Sequence[str], stages: Sequence[Path], threads: int = 1, device: str = 'cpu'
-    ) -> None:
+    def __init__(self, classes: Sequence[str], stages: Sequence[Path], threads: int = 1) -> None:
         self.classes = tuple(classes)
-        self.network = TappedNetwork(stages, threads, device)
+        self.network = TappedNetwork(stages, threads)
         if LOGITS not in self.network.outputs:
             raise EncodingError(
                 f'{self.network.place} puts out {", ".join(self.network.outputs)}; the last stage '
@@ -100,15 +96,6 @@ class TappedClassifier:
     def at_exit(self, state: TapState) -> NDArray[np.float32]:
         """Return what the head of the last stage that ran says (J + A,); empty without a head."""
         return _flat(state.made.get(EXIT.format(state.block)))
-
-    def vectors(self, blob: NDArray[np.float32]) -> tuple[list[FloatArray], FloatArray]:
-        """Run everything; return the vector (D_l,) of each tap, and the probabilities (J,)."""
-        state = self.network.start(blob)
-        taps = []
-        for _ in range(self.taps):
-            taps.append(np.asarray(state.pooled, float))
-            state = self.network.advance(state)
-        return taps, self.outcome(state)[0]
 
 
 @dataclass
@@ -237,13 +224,7 @@ class MemorisedClassifier:
 
 
 def open_classifier(
-    description: ClassifierDescription,
-    threads: int = 1,
-    device: str = 'cpu',
-    *,
-    hot: HotClassParameters | None = None,
-    memory: SemanticMemoryParameters | None = None,
-    with_memory: bool = True,
+    description: ClassifierDescription, threads: int = 1, *, with_memory: bool = True
 ) -> MemorisedClassifier:
     """Open a classifier with its semantic memory.
 
@@ -251,12 +232,11 @@ def open_classifier(
     :raises EncodingError: if a file is not the manifest's, or the parts do not fit together
     """
     stages = [stage.verified() for stage in description.stages]
-    classifier = TappedClassifier(description.classes, stages, threads, device)
+    classifier = TappedClassifier(description.classes, stages, threads)
     if description.memory is None or not with_memory:
         return MemorisedClassifier(classifier, None, description.exits)
     try:
-        centres = read_centres(description.memory.verified())
-        remembered = SemanticMemory(centres, HotClasses(len(centres.counts), hot), memory)
+        remembered = SemanticMemory(read_centres(description.memory.verified()))
     except RecurrenceError as err:
         raise EncodingError(str(err)) from err
     return MemorisedClassifier(classifier, remembered)

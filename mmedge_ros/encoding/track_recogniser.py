@@ -158,7 +158,5 @@ def open_track_recogniser(
             'or leave recogniser.model empty'
         )
     with measured_loading() as loading:
-        classifier = open_classifier(
-            description, threads, memory=parameters.recall, with_memory=parameters.memory
-        )
+        classifier = open_classifier(description, threads, with_memory=parameters.memory)
     return TrackRecogniser(classifier, description, parameters, loading)

@@ -7,28 +7,14 @@ scores (SMTM, "Boosting Mobile CNN Inference through Semantic Memory", arXiv 211
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.data_types import FloatArray
-from mmedge_ros.parameter import parameter
 
 _KEPT_PER_WINDOW = 0.25
-
-
-@dataclass(frozen=True)
-class HotClassParameters:
-    """How long classes are remembered, and how many of them."""
-
-    window: int = parameter(
-        64, 'a class that was not met in so many looks counts a quarter', '', 1, 100_000
-    )
-    coverage: float = parameter(
-        0.95, 'share of the scores that the fast memory holds', '', 0.1, 1.0
-    )
 
 
 class _Summary(NamedTuple):
@@ -40,11 +26,14 @@ class _Summary(NamedTuple):
 
 
 class HotClasses:
-    """Counts looks by class and says which classes are hot; belongs to one thread."""
+    """Counts looks by class and says which classes are hot; belongs to one thread.
 
-    def __init__(self, classes: int, parameters: HotClassParameters | None = None) -> None:
-        self._classes = classes
-        self._parameters = parameters or HotClassParameters()
+    :param window: a class that was not met in so many looks counts a quarter
+    :param coverage: share of the scores that the fast memory holds
+    """
+
+    def __init__(self, classes: int, window: int = 64, coverage: float = 0.95) -> None:
+        self._classes, self._window, self._coverage = classes, window, coverage
         self.reset()
 
     def reset(self) -> None:
@@ -80,7 +69,7 @@ class HotClasses:
 
     def _summary(self) -> _Summary:
         # Made once for each look, because a look asks at every tap.
-        windows = self._since // self._parameters.window
+        windows = self._since // self._window
         scores: FloatArray = self._frequency * _KEPT_PER_WINDOW ** np.minimum(windows, 50)
         total = scores.sum()
         shares = scores / total if total > 0.0 else np.full(self._classes, 1.0 / self._classes)
@@ -88,6 +77,6 @@ class HotClasses:
         held = np.cumsum(scores[order])
         hot = np.zeros(self._classes, np.bool_)
         if held.size and held[-1] > 0.0:
-            enough = np.searchsorted(held, self._parameters.coverage * held[-1] - 1e-9)
+            enough = np.searchsorted(held, self._coverage * held[-1] - 1e-9)
             hot[order[: int(enough) + 1]] = True
         return _Summary(scores, shares, hot & (scores > 0.0))

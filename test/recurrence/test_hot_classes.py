@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.recurrence.hot_classes import HotClasses, HotClassParameters
+from mmedge_ros.recurrence.hot_classes import HotClasses
 
 
-def after(looks: list[int], classes: int = 5, **parameters: float) -> HotClasses:
-    hot = HotClasses(classes, HotClassParameters(**parameters))
+def after(looks: list[int], classes: int = 5, **parameters: Any) -> HotClasses:
+    hot = HotClasses(classes, **parameters)
     for label in looks:
         hot.met(label)
     return hot

@@ -108,7 +108,7 @@ def _methods(stream: str) -> dict[str, tuple[Make, str]]:
     for tau in _TAUS:
         rows[f'printed tau={tau:g}'] = partial(_printed, tau), 'the memory as the paper has it'
     for eps in _ERRORS:
-        rows[f'guarded eps={eps:g}'] = partial(_guarded, eps), 'the memory that flies'
+        rows[f'guarded eps={eps:g}'] = partial(_guarded, eps), 'the memory of a flight, guarded'
     for eps in _ERRORS:
         rows[f'heads eps={eps:g}'] = partial(_heads, eps), 'left where a head is sure'
     rows['each 2. look'] = partial(_every, 2, _full), 'a label is kept for one look'

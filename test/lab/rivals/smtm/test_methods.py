@@ -11,7 +11,6 @@ from mmedge_lab.rivals.smtm.methods import (
     FullRuns,
     GuardedRecall,
     KeptLabels,
-    PrintedRecall,
 )
 from mmedge_lab.training.semantic_centres import fit_exits
 
@@ -51,20 +50,6 @@ def test_the_guarded_memory_recalls_what_recurs_after_a_first_full_run() -> None
     kept = outputs_of([0] * 10)
     method = GuardedRecall(kept, centres_of(), 0.02)
     assert [method.look(row, 0).stages for row in range(10)] == [2] + [1] * 9
-
-
-def test_the_printed_memory_locks_in_and_the_guarded_one_does_not() -> None:
-    labels = np.repeat([0, 1, 0, 1, 2, 2, 2], 10)
-    # Of a class that is not hot, an object is a little nearer to one hot class than to another.
-    kept = outputs_of(labels, vectors=np.eye(3)[labels] + [0.3, 0.2, 0.0])
-    printed = PrintedRecall(kept, centres_of(), tau=0.0)
-    guarded = GuardedRecall(kept, centres_of(), 0.02)
-    said = {
-        method: [method.look(row, 0).label for row in range(len(labels))]
-        for method in (printed, guarded)
-    }
-    assert 2 not in said[printed][40:]
-    assert said[guarded] == labels.tolist()
 
 
 def test_centres_that_do_not_learn_stay() -> None:
