@@ -14,12 +14,13 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.action.client import ActionClient
 from rclpy.action.server import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.task import Future
+from rclpy.task import Future, Task
 from std_msgs.msg import Int32
 
-from mmedge_ros.ros.lean_executor import LeanExecutor
+from mmedge_ros.ros import lean_executor
+from mmedge_ros.ros.lean_executor import LeanExecutor, node_executor
 from mmedge_ros.ros.waited_entities import defer
 
 
@@ -240,3 +241,27 @@ def test_a_shutdown_from_another_thread_ends_the_wait() -> None:
         executor.spin()
     thread.join()
     node.destroy_node()
+
+
+@pytest.mark.parametrize('place', [Executor, lean_executor._rclpy])
+def test_an_rclpy_with_another_inside_keeps_its_own_executor_and_the_log_says_so(
+    ros: None, place: object, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert isinstance(node_executor(), LeanExecutor)
+    if place is Executor:
+        monkeypatch.setattr(lean_executor, '_TASKS', ('_errands',))
+        name = 'Executor._errands'
+    else:
+        monkeypatch.delattr(place, 'Timer')
+        name = 'Timer.is_timer_ready'
+    assert type(node_executor()) is SingleThreadedExecutor
+    assert f'this rclpy has no {name}' in capfd.readouterr().err
+
+
+def test_tasks_of_newer_releases_are_seen(executor: LeanExecutor) -> None:
+    task = Task(lambda: 5)
+    executor.__dict__['_pending_tasks'] = {task: (None, None)}
+    assert executor._has_tasks()
+    task()
+    assert not executor._has_tasks()
+    del executor.__dict__['_pending_tasks']
