@@ -7,9 +7,8 @@ its yellow is left out, because it is lost on white.
 from __future__ import annotations
 
 import io
-import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib
@@ -17,7 +16,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
 from mmedge_ros.report.readout import MOST_POINTS, Readout, Series
@@ -111,15 +109,6 @@ def _rendered(
     return png.getvalue(), figure
 
 
-def legend_outside(figure: Figure, place: str, **rest: Any) -> None:
-    """Put a legend of the whole figure outside of its axes: `upper center`, `upper right`, ..."""
-    legend: Any = figure.legend  # its overloads know no **rest
-    try:
-        legend(loc=f'outside {place}', **rest)
-    except ValueError:  # matplotlib 3.6 makes no room there: the legend may lie over the axes
-        legend(loc=place, **rest)
-
-
 def modality_colour(modality: str, place: int) -> str:
     """Colour of a modality; ``place`` counts those of the run."""
     return _MODALITY_COLOURS.get(modality, CYCLE[(place + 2) % len(CYCLE)])
@@ -154,66 +143,6 @@ def draw_series(axes: Axes, times: FloatArray, values: FloatArray, colour: str) 
     )
     axes.fill_between(middle, low, high, color=colour, alpha=0.2, linewidth=0)
     axes.plot(middle, median, color=colour, linewidth=1.0)
-
-
-def draw_points(
-    axes: Axes,
-    places: NDArray[Any],
-    estimates: Sequence[Mapping[str, float | None]],
-    colour: str,
-    label: str,
-    marker: str = 'o',
-    *,
-    line: bool = False,
-) -> None:
-    """Draw figures as marks with their intervals."""
-    values = [value_of(estimate) for estimate in estimates]
-    axes.plot(
-        places,
-        values,
-        marker + ('-' if line else ''),
-        color=colour,
-        markersize=4.5,
-        linewidth=1.2,
-        label=label,
-    )
-    draw_whiskers(axes, places, estimates, colour)
-
-
-def draw_whiskers(
-    axes: Axes,
-    places: NDArray[Any],
-    estimates: Sequence[Mapping[str, float | None]],
-    colour: str,
-) -> None:
-    """Draw intervals, where there are any."""
-    for place, estimate in zip(places, estimates, strict=True):
-        if estimate['low'] is not None and estimate['high'] is not None:
-            axes.plot([place, place], [estimate['low'], estimate['high']], color=colour, lw=1.1)
-
-
-def draw_difference(
-    axes: Axes,
-    row: Mapping[str, Any],
-    height: float,
-    colour: str,
-    marker: str = 'o',
-    *,
-    sign: float = 1.0,
-) -> None:
-    """Draw a difference and its interval; the mark is filled where that excludes zero."""
-    if row['low'] is not None:
-        ends = [sign * row['low'], sign * row['high']]
-        axes.plot(ends, [height, height], color=colour, linewidth=1.4)
-    fill = colour if row['excludes_zero'] else 'white'
-    place = sign * row['value']
-    axes.plot(place, height, marker, markersize=5.0, color=colour, markerfacecolor=fill)
-
-
-def value_of(estimate: Mapping[str, float | None]) -> float:
-    """Return the figure; NaN where there is none."""
-    value = estimate['value']
-    return math.nan if value is None else value
 
 
 def limit_outliers(
@@ -254,14 +183,6 @@ def label_rows(axes: Axes, labels: Sequence[str]) -> None:
     axes.tick_params(axis='y', length=0, labelcolor=INK)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.grid(axis='y', visible=False)
-
-
-def label_columns(axes: Axes, labels: Sequence[str], margin: float = 0.6) -> None:
-    """Label the columns of a chart, with so much room beside the outer ones."""
-    axes.set_xticks(range(len(labels)), labels)
-    axes.tick_params(axis='x', length=0, labelcolor=INK)
-    axes.set_xlim(-margin, len(labels) - 1 + margin)
-    axes.grid(axis='x', visible=False)
 
 
 def note_beside(axes: Axes, text: str, place: tuple[float, float], right: float = 4.0) -> None:
