@@ -11,8 +11,9 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,8 @@ _MOST_BYTES = 64_000_000
 _DEEPEST = 12
 _SHORTEST_MS, _LONGEST_MS = 0.01, 1e8
 
-_Path = tuple[str, ...]
+# The names chosen at each depth.
+_Place: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -49,66 +51,46 @@ def read_tables(accuracy: Path, latencies: Sequence[Path]) -> PublishedTables:
     """
     if not latencies:
         raise ConfigurationError('no latency table is named')
-    first = latencies[0]
-    content = _load(first)
-    grid = _grid_of(first, content)
-    tables: dict[Path, FloatArray] = {}
-    for path in latencies:
-        if path not in tables:
-            tables[path] = _latencies(path, content if path == first else _load(path), grid)
-    return PublishedTables(grid, _accuracies(accuracy, _load(accuracy), grid, first), tables)
+    cells = {path: dict(_cells(path, _load(path), _DEEPEST)) for path in latencies}
+    grid = _grid_of(latencies[0], list(cells[latencies[0]]))
+    places = list(product(*(axis.values for axis in grid.axes)))
+    wanted = set(places)
+    percents = dict(_cells(accuracy, _load(accuracy), len(grid.axes)))
+    for path, known in {**cells, accuracy: percents}.items():
+        odd = [p for p in places if p not in known] or [p for p in known if p not in wanted]
+        if odd:
+            what = 'is missing' if odd[0] in wanted else f'is unknown to {latencies[0]}'
+            raise ConfigurationError(f'{path}: {_words(odd[0])}: this configuration {what}')
+    return PublishedTables(
+        grid,
+        np.array([_mean_percent(accuracy, place, percents[place]) / 100.0 for place in places]),
+        {
+            path: np.array([_latency(path, place, known[place]) for place in places])
+            for path, known in cells.items()
+        },
+    )
 
 
-def _latencies(path: Path, content: Any, grid: ConfigurationGrid) -> FloatArray:
-    values = np.empty(grid.size)
-    for index, (place, leaf) in enumerate(_cells(path, content, grid)):
-        milliseconds = _number(path, place, leaf)
-        if not _SHORTEST_MS <= milliseconds <= _LONGEST_MS:
-            _refuse(
-                path,
-                place,
-                f'{shown(leaf)} ms is no latency; it must be between {_SHORTEST_MS:g} and '
-                f'{_LONGEST_MS:g}',
-            )
-        values[index] = milliseconds / 1e3
-    return values
+def _cells(path: Path, node: Any, depth: int, place: _Place = ()) -> Iterator[tuple[_Place, Any]]:
+    """Yield place and content of every configuration, ``depth`` objects deep at most."""
+    if isinstance(node, dict) and depth:
+        for key, below in node.items():
+            yield from _cells(path, below, depth - 1, (*place, key))
+    else:
+        yield place, node
 
 
-def _accuracies(path: Path, content: Any, grid: ConfigurationGrid, first: Path) -> FloatArray:
-    values = np.empty(grid.size)
-    classes: set[str] | None = None
-    for index, (place, leaf) in enumerate(_cells(path, content, grid, first)):
-        by_class = leaf if isinstance(leaf, dict) else {'': leaf}
-        if classes is None:
-            classes = set(by_class)
-        if set(by_class) != classes or not classes:
-            odd = sorted(classes ^ set(by_class)) or ['none']
-            _refuse(path, place, f'other classes than elsewhere: {shown(odd[0])}')
-        percents = [_number(path, (*place, name), value) for name, value in by_class.items()]
-        for name, percent in zip(by_class, percents, strict=True):
-            if not 0.0 <= percent <= 100.0:
-                _refuse(path, (*place, name), f'{percent:g} is no percentage')
-        values[index] = math.fsum(percents) / len(percents) / 100.0
-    return values
-
-
-def _grid_of(path: Path, content: Any) -> ConfigurationGrid:
+def _grid_of(path: Path, places: Sequence[_Place]) -> ConfigurationGrid:
     """Return the axes of a table: all keys of each depth, in order of appearance."""
-    names: list[dict[str, None]] = []
-    level = [content]
-    while any(isinstance(node, dict) for node in level):
-        if len(names) >= _DEEPEST:
-            raise ConfigurationError(f'{path}: nested deeper than {_DEEPEST} choices')
-        objects = [node for node in level if isinstance(node, dict)]
-        names.append(dict.fromkeys(key for node in objects for key in node))
-        if math.prod(len(keys) for keys in names) > LARGEST_GRID:
-            raise ConfigurationError(
-                f'{path}: more than {LARGEST_GRID} configurations, or keys that differ '
-                'from place to place'
-            )
-        level = [value for node in objects for value in node.values()]
-    if not names:
-        raise ConfigurationError(f'{path}: holds {_kind(content)}, not nested objects')
+    depth = max(map(len, places), default=0)
+    if not depth:
+        raise ConfigurationError(f'{path}: it holds no nested objects')
+    names = [list(dict.fromkeys(p[n] for p in places if len(p) > n)) for n in range(depth)]
+    if math.prod(map(len, names)) > LARGEST_GRID:
+        raise ConfigurationError(
+            f'{path}: more than {LARGEST_GRID} configurations, or keys that differ from place to '
+            'place'
+        )
     try:
         return ConfigurationGrid(
             [Axis(f'choice {n + 1}', tuple(keys)) for n, keys in enumerate(names)]
@@ -117,38 +99,24 @@ def _grid_of(path: Path, content: Any) -> ConfigurationGrid:
         raise ConfigurationError(f'{path}: {err}') from err
 
 
-def _cells(
-    path: Path, content: Any, grid: ConfigurationGrid, first: Path | None = None
-) -> Iterator[tuple[_Path, Any]]:
-    """Yield place and content of every configuration, in the order of the grid."""
-    nodes: list[tuple[_Path, Any]] = [((), content)]
-    for axis in grid.axes:
-        inner: list[tuple[_Path, Any]] = []
-        for place, node in nodes:
-            if not isinstance(node, dict):
-                _refuse(path, place, f'{_kind(node)} where {" or ".join(axis.values[:4])} follow')
-            for value in axis.values:
-                if value not in node:
-                    _refuse(path, (*place, value), 'this configuration is missing')
-            extra = [key for key in node if key not in axis.values]
-            if extra:
-                _refuse(path, (*place, extra[0]), f'unknown to {first or "the rest of the table"}')
-            inner += [((*place, value), node[value]) for value in axis.values]
-        nodes = inner
-    yield from nodes
+def _latency(path: Path, place: _Place, leaf: Any) -> float:
+    return _number(path, place, leaf, _SHORTEST_MS, _LONGEST_MS) / 1e3
 
 
-def _number(path: Path, place: _Path, leaf: Any) -> float:
-    if isinstance(leaf, bool) or not isinstance(leaf, int | float | str):
-        _refuse(path, place, f'{_kind(leaf)} instead of a number')
-    if isinstance(leaf, str) and '_' in leaf:
-        _refuse(path, place, f'{shown(leaf)} is not a number')
+def _mean_percent(path: Path, place: _Place, leaf: Any) -> float:
+    classes = list(leaf.values()) if isinstance(leaf, dict) and leaf else [leaf]
+    return math.fsum(_number(path, place, of, 0.0, 100.0) for of in classes) / len(classes)
+
+
+def _number(path: Path, place: _Place, leaf: Any, least: float, most: float) -> float:
     try:
-        number = float(leaf)
+        number = math.nan if isinstance(leaf, bool | dict | list | None) else float(leaf)
     except (ValueError, OverflowError):
-        _refuse(path, place, f'{shown(leaf)} is not a number')
-    if not math.isfinite(number):
-        _refuse(path, place, f'{shown(leaf)} is not a number')
+        number = math.nan
+    if not least <= number <= most:
+        raise ConfigurationError(
+            f'{path}: {_words(place)}: {shown(leaf)} is no number from {least:g} to {most:g}'
+        )
     return number
 
 
@@ -156,9 +124,7 @@ def _load(path: Path) -> Any:
     """Read JSON that does not name a key twice."""
     raw = read_bounded(path, _MOST_BYTES, ConfigurationError)
     try:
-        return json.loads(raw, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except ConfigurationError as err:
-        raise ConfigurationError(f'{path}: {err}') from err
+        return json.loads(raw, object_pairs_hook=_unique)
     except RecursionError as err:
         raise ConfigurationError(f'{path}: nested deeper than {_DEEPEST} choices') from err
     except ValueError as err:  # of syntax, encoding, or a number of too many digits
@@ -169,22 +135,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ConfigurationError(f'the key {shown(twice)} is there twice')
+        raise ValueError(f'the key {shown(next(k for k in keys if keys.count(k) > 1))} twice')
     return content
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ConfigurationError(f'{name} is not a number')
-
-
-def _refuse(path: Path, place: _Path, words: str) -> NoReturn:
-    where = ' > '.join(shown(key)[1:-1] for key in place) or 'at the top'
-    raise ConfigurationError(f'{path}: {where}: {words}')
-
-
-def _kind(node: Any) -> str:
-    kinds = {dict: 'an object', list: 'a list', str: 'a text', bool: 'true or false'}
-    if node is None:
-        return 'nothing'
-    return kinds.get(type(node), 'a number')
+def _words(place: _Place) -> str:
+    return ' > '.join(shown(key)[1:-1] for key in place) or 'at the top'
