@@ -74,7 +74,7 @@ class CpuStep(NamedTuple):
 class CpuStepPlan:
     """Shares of the machine (percent) in turn, each for so many seconds, under a limit (s).
 
-    Without ``caps`` battery and computer cap nothing, so that the processor alone has an effect.
+    Without ``saves`` the battery caps nothing, so that the processor alone has an effect.
     ``profile`` is that of this machine; '' to measure it first.
     """
 
@@ -84,7 +84,7 @@ class CpuStepPlan:
     shares: tuple[float, ...]
     seconds: float
     limit: float
-    caps: bool = False
+    saves: bool = False
     profile: str = ''
 
     def __call__(self, _: Subject, rows: Sequence[Row], on_share: OnShare) -> CpuStepRuns:
@@ -181,7 +181,7 @@ def bench(
     shares: str = '100,50,30,100',
     phase_seconds: float = 15.0,
     limit_ms: float = 100.0,
-    caps: bool = False,
+    saves: bool = False,
     profile: str = '',
 ) -> Bench:
     """Fly live while the processor is taken away in steps, with adaptation and without.
@@ -189,7 +189,7 @@ def bench(
     :param shares: of the machine in turn, percent by commas
     :param phase_seconds: how long each share holds
     :param limit_ms: latency that decisions have to keep
-    :param caps: battery and computer of the flight cap configurations, too
+    :param saves: the battery of the flight caps configurations, too
     :param profile: of this machine, measured with the same shares; measured first without it
     """
     steps = percents('shares', shares)
@@ -202,7 +202,7 @@ def bench(
             request.out / 'flight', replace(DEMO_FLIGHT, seconds=length), lambda _: None
         )
     plan = CpuStepPlan(
-        request.out, flight, request.detector, steps, seconds, limit_ms / 1e3, caps, profile
+        request.out, flight, request.detector, steps, seconds, limit_ms / 1e3, saves, profile
     )
     rows = [
         Row(name, methodcaller('sums', name, n), group=f'{n + 1}: {percent:g} % of the machine')
@@ -296,17 +296,11 @@ def _obeying(node: NodeDescription, plan: CpuStepPlan) -> NodeDescription:
     """Give the optimiser the limit of the plan; return any other node as it is."""
     if node.executable != OPTIMIZER:
         return node
-    caps = {} if plan.caps else without_caps()
+    saving = {} if plan.saves else without_saving()
     limit = {'adaptation.latency_limit': plan.limit}
-    return replace(node, parameters={**node.parameters, **limit, **caps})
+    return replace(node, parameters={**node.parameters, **limit, **saving})
 
 
-def without_caps() -> dict[str, Any]:
-    """Return parameters of an optimiser that battery and computer do not cap."""
-    caps = {
-        f'adaptation.caps.{grade}.{name}': nothing
-        for grade in ('worrying', 'bad')
-        for name, nothing in (('camera_rate', 0.0), ('radar_rate', 0.0), ('level', ''))
-    }
-    power = {f'adaptation.power.{name}': 0.0 for name in ('reserve', 'high', 'low')}
-    return {**caps, **power}
+def without_saving() -> dict[str, Any]:
+    """Return parameters of an optimiser that the charge of a battery does not cap."""
+    return {f'adaptation.power.{name}': 0.0 for name in ('reserve', 'high', 'low')}

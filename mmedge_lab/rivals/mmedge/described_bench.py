@@ -18,7 +18,7 @@ import yaml
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
-from mmedge_lab.rivals.mmedge.cpu_step_bench import SETTLING, without_caps
+from mmedge_lab.rivals.mmedge.cpu_step_bench import SETTLING, without_saving
 from mmedge_ros.configuration.latency_budget import LatencyBudget, LatencyDemand
 from mmedge_ros.data_types import NS_PER_S, FloatArray
 from mmedge_ros.questions.describing import KINDS, NEWEST, TAKES
@@ -90,7 +90,7 @@ def bench(
     parameters = request.out / 'parameters.yaml'
     content = {
         'fusion': {'ros__parameters': {'pipeline.windows.deadline': limit_ms / 1e3}},
-        'configuration_optimizer': {'ros__parameters': without_caps()},
+        'configuration_optimizer': {'ros__parameters': without_saving()},
     }
     parameters.write_text(yaml.safe_dump(content))
     plan = _Plan(model, request.detector, parameters, profile, limit_ms / 1e3, total_limit_s)

@@ -18,9 +18,10 @@ from mmedge_lab.rivals.mmedge.cpu_step_bench import (
     bench,
     changes,
     step_sums,
-    without_caps,
+    without_saving,
 )
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.configuration.optimizer_setup import ConfigurationOptimizerParameters
 from mmedge_ros.data_types import NS_PER_S, Configuration, Decision
 
 SPACE = ConfigurationSpace([ModalityOptions('camera', (10.0, 30.0), ('small', 'large'), '')])
@@ -87,5 +88,9 @@ def test_every_phase_is_a_table_of_all_ways(tmp_path: Path) -> None:
         bench(BenchRequest((tmp_path,)), shares='100,x')
 
 
-def test_without_caps_nothing_is_capped() -> None:
-    assert all(value in (0.0, '') for value in without_caps().values())
+def test_parameters_of_an_optimiser_that_saves_nothing_exist() -> None:
+    parameters = ConfigurationOptimizerParameters()
+    for name in without_saving():
+        of: object = parameters
+        for part in name.split('.'):
+            of = getattr(of, part)
