@@ -34,11 +34,6 @@ class Estimate(NamedTuple):
     low: float = math.nan
     high: float = math.nan
 
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the interval lies above or below zero as a whole."""
-        return self.low > 0.0 or self.high < 0.0
-
 
 def flight_seeds(flights: Sequence[Path]) -> tuple[str, ...]:
     """Return what each recording counts as: its seed, or itself where it does not say."""
