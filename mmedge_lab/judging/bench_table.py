@@ -42,12 +42,18 @@ def draw_figure(figure: Figure, flights: Sequence[Sums], drawings: Drawings) -> 
         value, drawn = drawn_quantiles(values, figure.quantile, drawings)
         known = [len(part) > 0 for part in values]
     else:
-        above, below = (
-            np.array([total_of(of, column) for of in flights])
-            for column in (figure.above, figure.below)
+        above = np.array([total_of(of, figure.above) for of in flights])
+        # A subject without the column above says nothing, whatever it has below.
+        below = np.array(
+            [
+                0.0
+                if figure.above not in of
+                else total_of(of, figure.below)
+                if figure.below
+                else 1.0
+                for of in flights
+            ]
         )
-        if not figure.below:
-            below = np.array([float(figure.above in of) for of in flights])
         with np.errstate(invalid='ignore', divide='ignore'):
             drawn = (drawings.weights @ above) / (drawings.weights @ below)
         value = float(above.sum() / below.sum()) if below.sum() else math.nan

@@ -57,6 +57,15 @@ def test_a_figure_without_a_divisor_is_a_mean_over_the_subjects_that_have_it() -
     assert content['tables'][0]['rows'][0]['values']['time']['value'] == pytest.approx(200.0)
 
 
+def test_a_subject_without_the_column_above_says_nothing() -> None:
+    content = table_of(
+        {'ours': [{'all': 9.0}, {'hits': 1.0, 'all': 2.0}], 'other': [{'all': 1.0}] * 2}
+    )
+    first, second = content['tables'][0]['rows']
+    assert first['values']['share']['value'] == pytest.approx(0.5)
+    assert second['values'] == {}
+
+
 def test_a_quantile_is_that_of_all_values_together() -> None:
     content = table_of({'ours': [{'errors': [1.0]}, {'errors': [2.0, 3.0, 4.0, 5.0]}]})
     median = content['tables'][0]['rows'][0]['values']['median']
