@@ -338,6 +338,15 @@ def test_every_ros_package_the_nodes_import_is_declared() -> None:
     assert {name.split('.')[0] for name in names} - {'mmedge_ros', 'px4_msgs'} <= declared
 
 
+def test_no_two_public_classes_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted([*PACKAGE.rglob('*.py'), *(ROOT / 'mmedge_lab').rglob('*.py')]):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
+                places.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 # ------------------------------------------------------------------------------ messages
 
 

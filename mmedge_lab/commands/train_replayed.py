@@ -41,7 +41,7 @@ SeedOption = Annotated[
 ]
 
 
-class Strategy(Enum):
+class FusionChoice(Enum):
     """How the sensors are fused."""
 
     AUTO = 'auto'
@@ -60,8 +60,8 @@ def train_gate(
         str, option('--level', 'NAME', 'level of the camera that is flown')
     ] = 'medium',
     strategy: Annotated[
-        Strategy, option('--strategy', '', 'auto: by networks where the bundle has them')
-    ] = Strategy.AUTO,
+        FusionChoice, option('--strategy', '', 'auto: by networks where the bundle has them')
+    ] = FusionChoice.AUTO,
     delta: Annotated[
         float,
         option(
@@ -104,7 +104,7 @@ def train_gate(
             calibration,
             out.absolute(),
             level,
-            '' if strategy is Strategy.AUTO else strategy.value,
+            '' if strategy is FusionChoice.AUTO else strategy.value,
             delta,
             confidence,
             seconds,

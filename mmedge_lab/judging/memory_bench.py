@@ -42,8 +42,8 @@ from mmedge_lab.judging.memory_flights import (
 )
 from mmedge_lab.judging.memory_truth import (
     NOBODY,
-    Question,
-    SeenObject,
+    MemoryQuestion,
+    RememberedObject,
     galleries,
     questions,
     words_of,
@@ -155,22 +155,22 @@ def _noise(random: np.random.Generator, memory: RivalMemory) -> Any:
     return packed(random.normal(size=shape).astype(np.float32))
 
 
-class Asked(NamedTuple):
+class AskedSearch(NamedTuple):
     """A question in words with one of the objects that it is about.
 
     ``weight``: objects of one question share it, and what is in several galleries counts once.
     """
 
     gallery: tuple[str, ...]
-    question: Question
-    target: SeenObject
+    question: MemoryQuestion
+    target: RememberedObject
     weight: float
 
 
 class Example(NamedTuple):
     """An object of a flight, its taps there, and where it is looked for."""
 
-    target: SeenObject
+    target: RememberedObject
     views: Sequence[int]
     shown_in: str
     gallery: tuple[str, ...]
@@ -185,7 +185,7 @@ class MemoryJudge:
 
     flights: Mapping[str, RememberedFlight]
 
-    def asked_in_words(self) -> list[Asked]:
+    def asked_in_words(self) -> list[AskedSearch]:
         """Return what is asked in all galleries.
 
         :raises EvaluationError: if the galleries are so small that no words single anything out
@@ -197,7 +197,9 @@ class MemoryJudge:
             objects = [one for name in gallery for one in self.flights[name].objects]
             sizes.append(len(objects))
             asked += [
-                Asked(gallery, question, one, 1.0 / (len(question.fitting) * uses[one.flight]))
+                AskedSearch(
+                    gallery, question, one, 1.0 / (len(question.fitting) * uses[one.flight])
+                )
                 for question in questions(objects)
                 for one in question.fitting
             ]
@@ -208,30 +210,30 @@ class MemoryJudge:
             )
         return asked
 
-    def moments(self, rival: Rival, asked: Asked, limit: int) -> Sequence[Moment]:
+    def moments(self, rival: Rival, asked: AskedSearch, limit: int) -> Sequence[Moment]:
         """Return what a rival answers in words, best first."""
         memories = [rival.memories[name] for name in asked.gallery]
         labels = {str(label) for memory in memories for label in memory.views.texts['label']}
         query = MemoryQuery(read_query(asked.question.text, labels))
         return search(memories, query, lambda _: rival.scorer, limit).moments
 
-    def words(self, rival: Rival, asked: Asked) -> Hits:
+    def words(self, rival: Rival, asked: AskedSearch) -> Hits:
         """Say whether words find an object at first, and among the first ten."""
         return self._hits(self.moments(rival, asked, FIRST), asked.question)
 
-    def refined(self, coarse: Rival, count: int, fine: Rival, asked: Asked) -> Hits:
+    def refined(self, coarse: Rival, count: int, fine: Rival, asked: AskedSearch) -> Hits:
         """Rank by one rival and its best moments again by another."""
         best = {_key(moment) for moment in self.moments(coarse, asked, _ALL)[:count]}
         chosen = [one for one in self.moments(fine, asked, _ALL) if _key(one) in best]
         return self._hits(chosen, asked.question)
 
-    def shows(self, moment: Moment, question: Question) -> bool:
+    def shows(self, moment: Moment, question: MemoryQuestion) -> bool:
         """Say whether the view of a moment that is shown lies on an object that fits."""
         flight = self.flights[moment.flight]
         owner = flight.owners[moment.shown.id]
         return owner != NOBODY and words_of(flight.looks[owner]) == question.text
 
-    def _hits(self, moments: Sequence[Moment], question: Question) -> Hits:
+    def _hits(self, moments: Sequence[Moment], question: MemoryQuestion) -> Hits:
         fits = [self.shows(moment, question) for moment in moments[:FIRST]]
         return any(fits[:1]), any(fits)
 
@@ -279,18 +281,20 @@ class MemoryJudge:
         The flight is asked for everything that a picture at a whole second shows. Who has not
         found it among the first thumbnails scrubs after that.
         """
-        alike: dict[str, list[SeenObject]] = defaultdict(list)
+        alike: dict[str, list[RememberedObject]] = defaultdict(list)
         for one in flight.objects:
             if one.scrubbed:
                 alike[words_of(one.look)].append(one)
         for text, objects in sorted(alike.items()):
-            asked = Asked((flight.name,), Question(text, tuple(objects)), objects[0], 1.0)
+            asked = AskedSearch(
+                (flight.name,), MemoryQuestion(text, tuple(objects)), objects[0], 1.0
+            )
             moments = self.moments(rival, asked, GIVES_UP)
             places = [n for n, one in enumerate(moments, 1) if self.shows(one, asked.question)]
             seen = min(one.scrubbed for one in objects)
             yield min(places, default=GIVES_UP + seen), seen
 
-    def question_ms(self, rival: Rival, asked: Sequence[Asked]) -> list[float]:
+    def question_ms(self, rival: Rival, asked: Sequence[AskedSearch]) -> list[float]:
         """Return the processor time (ms) of questions in words to all flights."""
         taken = []
         for one in asked[:_TIMED]:
@@ -303,7 +307,7 @@ class MemoryJudge:
         self,
         ask: Callable[[Rival, Any], Hits],
         rival: Rival,
-        asked: Sequence[Asked] | Sequence[Example],
+        asked: Sequence[AskedSearch] | Sequence[Example],
     ) -> list[Sums]:
         """Return of each flight how much was asked for, and found at first and among ten.
 
@@ -311,7 +315,7 @@ class MemoryJudge:
         """
         found = {name: dict.fromkeys(('asked', 'one', 'ten'), 0.0) for name in self.flights}
         for one in asked:
-            weight = one.weight if isinstance(one, Asked) else 1.0
+            weight = one.weight if isinstance(one, AskedSearch) else 1.0
             lots = range(_LOTS if rival.name == RANDOM else 1)
             first, ten = np.mean([ask(rival, one) for _ in lots], axis=0)
             sums = found[one.target.flight]

@@ -22,7 +22,7 @@ from mmedge_lab.judging.bench import Subject, Sums
 from mmedge_lab.judging.mean_colour import colour_vector
 from mmedge_lab.judging.memory_truth import (
     NOBODY,
-    SeenObject,
+    RememberedObject,
     cast_digest,
     heights_in_view,
     owner_of,
@@ -74,7 +74,7 @@ class RememberedFlight:
     light: str
     scenario: str
     cast: str
-    objects: tuple[SeenObject, ...]
+    objects: tuple[RememberedObject, ...]
     looks: Mapping[int, MoverLook]
     table: ItemTable
     owners: Mapping[int, int]
@@ -152,7 +152,7 @@ def read_remembered(folder: Path, subject: Subject) -> RememberedFlight:
         scenario=made.scenario,
         cast=f'{seed} {cast_digest(movers)}',
         objects=tuple(
-            SeenObject(subject.name, seed, light, number, looks[number], height, scrubbed)
+            RememberedObject(subject.name, seed, light, number, looks[number], height, scrubbed)
             for (number, scrubbed), height in objects
         ),
         looks=looks,

@@ -28,7 +28,7 @@ MOST_FITTING = 0.03
 NOBODY = -1
 
 
-class SeenObject(NamedTuple):
+class RememberedObject(NamedTuple):
     """An object of a flight; ``height`` is the largest it was in view, px.
 
     ``scrubbed``: who looks at one picture for each second of the flight, from its begin, sees it
@@ -44,11 +44,11 @@ class SeenObject(NamedTuple):
     scrubbed: int = 0
 
 
-class Question(NamedTuple):
+class MemoryQuestion(NamedTuple):
     """Words, and the objects of a gallery that look so."""
 
     text: str
-    fitting: tuple[SeenObject, ...]
+    fitting: tuple[RememberedObject, ...]
 
 
 def heights_in_view(scenes: Iterable[TrueScene]) -> dict[int, float]:
@@ -99,13 +99,15 @@ def words_of(look: MoverLook) -> str:
     return f'{look.label} in a {look.colour} top and {look.bottom} trousers'
 
 
-def questions(gallery: Sequence[SeenObject], most: float = MOST_FITTING) -> list[Question]:
+def questions(
+    gallery: Sequence[RememberedObject], most: float = MOST_FITTING
+) -> list[MemoryQuestion]:
     """Return the words for each object of a gallery that fit at most a share of it."""
-    fitting: dict[str, list[SeenObject]] = defaultdict(list)
+    fitting: dict[str, list[RememberedObject]] = defaultdict(list)
     for one in gallery:
         fitting[words_of(one.look)].append(one)
     return [
-        Question(text, tuple(objects))
+        MemoryQuestion(text, tuple(objects))
         for text, objects in sorted(fitting.items())
         if len(objects) <= most * len(gallery)
     ]

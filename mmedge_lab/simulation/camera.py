@@ -40,7 +40,7 @@ def as_jpeg(picture: Image) -> bytes:
     return bytes(data)
 
 
-class TrueObject(NamedTuple):
+class PicturedObject(NamedTuple):
     """One mover in a picture.
 
     ``box`` encloses its whole outline, hidden parts too, cut at the picture (0 to its width
@@ -59,7 +59,7 @@ class TruePicture:
     """``image`` is (H, W, 3) uint8 BGR; ``objects`` are all movers of the world."""
 
     image: Image
-    objects: tuple[TrueObject, ...]
+    objects: tuple[PicturedObject, ...]
 
 
 _Seen: TypeAlias = SeenPlant | SeenLamp | SeenBuilding
@@ -126,11 +126,11 @@ class CameraSimulator:
             image = noise.expose(image, t)
         return TruePicture(image, self._seen(things))
 
-    def truth(self, t: float) -> tuple[TrueObject, ...]:
+    def truth(self, t: float) -> tuple[PicturedObject, ...]:
         """Return the objects of ``picture(t)`` without painting it."""
         return self._seen(self._things(view_at(self._world, self._lens, t), t))
 
-    def _seen(self, things: list[_Thing]) -> tuple[TrueObject, ...]:
+    def _seen(self, things: list[_Thing]) -> tuple[PicturedObject, ...]:
         ids = np.zeros((self._lens.height, self._lens.width), np.uint8)
         moving = [thing.standing for thing in things if thing.outline is not None]
         left = min((standing.left for standing in moving), default=0.0)
@@ -154,7 +154,7 @@ class CameraSimulator:
                 box = outline.box
                 if box is not None:
                     visibility = float(min(counts[number] / max(area, 1.0), 1.0))
-            seen.append(TrueObject(mover.id, mover.label, box, visibility))
+            seen.append(PicturedObject(mover.id, mover.label, box, visibility))
         return tuple(seen)
 
     def _things(self, view: View, t: float) -> list[_Thing]:

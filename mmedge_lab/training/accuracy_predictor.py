@@ -20,7 +20,7 @@ from mmedge_lab.policies.trained_rivals import encoders_digest
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.accuracy_predictor_samples import (
     LEARNT_RATES,
-    Windows,
+    SampledWindows,
     collect,
     collected,
     joined,
@@ -73,7 +73,7 @@ class Learnt(NamedTuple):
         return math.isfinite(self.shape)
 
 
-def learn(windows: Windows, table: FloatArray, space: ConfigurationSpace) -> Learnt:
+def learn(windows: SampledWindows, table: FloatArray, space: ConfigurationSpace) -> Learnt:
     """Learn a surface over a table (C,), by ridge regression.
 
     How much is pulled to zero is what is best for flights held out: for the height of the surface
@@ -119,7 +119,7 @@ def learn(windows: Windows, table: FloatArray, space: ConfigurationSpace) -> Lea
 
 
 class _Ridge:
-    def __init__(self, windows: Windows, table: FloatArray, vectors: FloatArray) -> None:
+    def __init__(self, windows: SampledWindows, table: FloatArray, vectors: FloatArray) -> None:
         fields = encoded(windows.known)
         known = np.isfinite(fields)
         count = np.maximum(known.sum(axis=(0, 1)), 1)
@@ -151,7 +151,7 @@ class _Ridge:
 
 
 def predicted(
-    windows: Windows, surface: AccuracySurface, table: FloatArray, space: ConfigurationSpace
+    windows: SampledWindows, surface: AccuracySurface, table: FloatArray, space: ConfigurationSpace
 ) -> FloatArray:
     """Return (N, C, C) predictions: of window n, seen under o, for configuration c."""
     coefficients = surface.coefficients(encoded(windows.known))

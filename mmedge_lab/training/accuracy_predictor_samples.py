@@ -58,17 +58,17 @@ _FIRST = 1
 _ENCODED = 0.6
 
 
-class Windows(NamedTuple):
+class SampledWindows(NamedTuple):
     """N windows: values (N, C), what was known under each (N, C, I), and their flights (N,)."""
 
     values: FloatArray
     known: FloatArray
     flights: NDArray[np.int64]
 
-    def of(self, flights: Sequence[int] | NDArray[np.int64]) -> Windows:
+    def of(self, flights: Sequence[int] | NDArray[np.int64]) -> SampledWindows:
         """Return the windows of some flights."""
         chosen = np.isin(self.flights, flights)
-        return Windows(self.values[chosen], self.known[chosen], self.flights[chosen])
+        return SampledWindows(self.values[chosen], self.known[chosen], self.flights[chosen])
 
 
 class ConfigurationCourse(NamedTuple):
@@ -90,7 +90,7 @@ def replayed_space(bundle: Path) -> ConfigurationSpace:
 
 def flight_windows(
     flight: EncodedFlight, bundle: BundleUnderTest, on_share: OnShare = lambda _: None
-) -> Windows:
+) -> SampledWindows:
     """Replay an encoded flight that has a truth in every configuration."""
     assert flight.truth is not None  # see `encoded_with_truth`
     truth, space = CachedTruth(flight.truth), replayed_space(bundle.folder)
@@ -112,15 +112,17 @@ def flight_windows(
     return windows_of(courses)
 
 
-def windows_of(courses: Sequence[ConfigurationCourse]) -> Windows:
+def windows_of(courses: Sequence[ConfigurationCourse]) -> SampledWindows:
     """Put the courses of one flight together, without windows that nobody is in."""
     people, values, known = (np.stack(column) for column in zip(*courses, strict=True))
     kept = np.flatnonzero(people[0] > 0.0)
     kept = kept[kept >= _FIRST]
-    return Windows(values[:, kept].T, known[:, kept].swapaxes(0, 1), np.zeros(len(kept), np.int64))
+    return SampledWindows(
+        values[:, kept].T, known[:, kept].swapaxes(0, 1), np.zeros(len(kept), np.int64)
+    )
 
 
-def joined(parts: Sequence[Windows]) -> Windows:
+def joined(parts: Sequence[SampledWindows]) -> SampledWindows:
     """Put the windows of flights together, numbered in their order.
 
     :raises TrainingError: if there are none with people in them
@@ -128,7 +130,7 @@ def joined(parts: Sequence[Windows]) -> Windows:
     flights = np.repeat(np.arange(len(parts)), [len(part.values) for part in parts])
     if not len(flights):
         raise TrainingError('there are no people in the flights; the predictor learns from them')
-    return Windows(
+    return SampledWindows(
         np.concatenate([part.values for part in parts if len(part.values)]),
         np.concatenate([part.known for part in parts if len(part.values)]),
         flights,
@@ -189,7 +191,7 @@ def collect(
     """Replay a flight in every configuration.
 
     :param seconds: how much of the flight is used, 0 for all
-    :return: the ``values`` and what was ``known`` of `Windows`
+    :return: the ``values`` and what was ``known`` of `SampledWindows`
     :raises EvaluationError: if it lacks a sensor or the truth
     :raises ReplayError: if it cannot be read
     :raises EncodingError: if the bundle cannot be used
@@ -206,7 +208,7 @@ def collect(
     return {'values': windows.values, 'known': windows.known}
 
 
-def collected(arrays: Arrays) -> Windows:
+def collected(arrays: Arrays) -> SampledWindows:
     """Return the windows of a flight that `collect` made."""
     values = arrays['values']
-    return Windows(values, arrays['known'], np.zeros(len(values), np.int64))
+    return SampledWindows(values, arrays['known'], np.zeros(len(values), np.int64))

@@ -23,7 +23,7 @@ from mmedge_lab.simulation.camera import CameraSimulator, as_jpeg
 from mmedge_lab.simulation.flight_set import PlannedFlight
 from mmedge_lab.simulation.scenario import LIGHTS, find_scenario
 from mmedge_lab.training import OnShare, Report, TrainingError
-from mmedge_lab.training.recogniser_labels import Facts, facts_of
+from mmedge_lab.training.recogniser_labels import LabelFacts, facts_of
 from mmedge_lab.training.scene_pictures import (
     SCENES_EACH,
     draw_scenes,
@@ -49,8 +49,8 @@ _PARTS = ('crops', 'facts', 'heights', 'lights', 'scenes', 'objects')
 class CropSet(NamedTuple):
     """Crops (N, 72, 48, 3) uint8 BGR and what is true of them.
 
-    ``facts`` (N, F) are those of `Facts`; ``heights`` (N,) of the boxes in px, ``lights`` (N,)
-    numbers of `LIGHTS`; ``scenes`` and ``objects`` (N,) say whose crops are of one object.
+    ``facts`` (N, F) are those of `LabelFacts`; ``heights`` (N,) of the boxes in px; ``lights``
+    (N,) numbers of `LIGHTS`; ``scenes`` and ``objects`` (N,) say whose crops are of one object.
     """
 
     crops: NDArray[np.uint8]
@@ -69,7 +69,7 @@ class SeenCrop(NamedTuple):
     """One object in one picture."""
 
     crop: Image
-    facts: Facts
+    facts: LabelFacts
     height: float
     light: int
     scene: int
@@ -119,7 +119,7 @@ def crop_set(seen: Sequence[SeenCrop]) -> CropSet:
     shape = (len(seen), CROP_SIZE[1], CROP_SIZE[0], 3)
     return CropSet(
         np.array([one.crop for one in seen], np.uint8).reshape(shape),
-        np.array([one.facts for one in seen], np.int8).reshape(len(seen), len(Facts._fields)),
+        np.array([one.facts for one in seen], np.int8).reshape(len(seen), len(LabelFacts._fields)),
         np.array([one.height for one in seen], np.float32),
         np.array([one.light for one in seen], np.int8),
         np.array([one.scene for one in seen], np.int32),

@@ -43,7 +43,7 @@ class DenseSettings:
     seed: int = parameter(0, 'of weights, order and dropout', '', 0, 2**31 - 1)
 
 
-class Fit(NamedTuple):
+class DenseFit(NamedTuple):
     """A trained network; losses are those of held-out flights, and of the best constant there."""
 
     network: DenseNetwork
@@ -63,7 +63,7 @@ def fit_network(
     loss: Loss,
     constant: Constant,
     settings: DenseSettings,
-) -> Fit:
+) -> DenseFit:
     """Train a network, and stop where it was best for flights held out as a whole.
 
     Where a constant is best for them, the network is that constant.
@@ -86,7 +86,7 @@ def fit_network(
     networks = list(train_dense(inputs, rows, loss, constant(rows), settings, _LOOK))
     losses = [loss_of(network, inputs, judged, loss) for network in networks]
     best = int(np.argmin(losses))
-    return Fit(networks[best], best * _LOOK, losses[best], losses[0])
+    return DenseFit(networks[best], best * _LOOK, losses[best], losses[0])
 
 
 def train_dense(

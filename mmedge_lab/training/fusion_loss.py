@@ -46,7 +46,7 @@ class Cells(NamedTuple):
     log_ranges: Any
 
 
-class Assignment(NamedTuple):
+class CellAssignment(NamedTuple):
     """For each cell the object it stands for: ``owner`` (B, A) its row, -1 for none.
 
     ``quality`` (B, A) is the score to be learned, 0 for those that stand for none.
@@ -99,13 +99,13 @@ class FusionLoss:
         boxes = torch.cat((self._middles - before, self._middles + after), dim=-1)
         return Cells(logits, boxes, _by_cell(ranges, 1)[..., 0])
 
-    def assign(self, cells: Cells, objects: Any) -> Assignment:
+    def assign(self, cells: Cells, objects: Any) -> CellAssignment:
         """Give cells to the objects (K, 7) of a batch; without gradients."""
         batch, count = cells.log_ranges.shape
         owner = torch.full((batch, count), -1, dtype=torch.long, device=objects.device)
         quality = torch.zeros((batch, count), device=objects.device)
         if not len(objects):
-            return Assignment(owner, quality)
+            return CellAssignment(owner, quality)
         claim, cell = self._inside(objects[:, 2:6]).nonzero(as_tuple=True)
         window, label = objects[claim, 0].long(), objects[claim, 1].long()
         scores = cells.logits[window, cell, label].sigmoid()
@@ -125,7 +125,7 @@ class FusionLoss:
         # Whoever is given a cell is learned, however bad it still is.
         share = fits / most_fit.clamp(min=_TINY) * most_iou
         quality.view(-1)[spot] = share.clamp(min=_LEAST_QUALITY)
-        return Assignment(owner, quality)
+        return CellAssignment(owner, quality)
 
     def _inside(self, boxes: Any) -> Any:
         """Mark (K, A) the cells whose middle lies in a box."""

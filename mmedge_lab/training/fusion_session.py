@@ -36,7 +36,7 @@ from mmedge_lab.training.fusion_features import Features, FeaturesRequest, prepa
 from mmedge_lab.training.fusion_settings import NARROW, WIDE, FusionSettings
 from mmedge_lab.training.teacher import Teacher
 from mmedge_lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
-from mmedge_lab.training.window_set import Configuration, WindowSet
+from mmedge_lab.training.window_set import WindowConfiguration, WindowSet
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_FORMAT, FUSION_PARTS, load_bundle
 
 CHECKPOINT = 'fusion.pt'
@@ -133,7 +133,7 @@ def _train(
         for name, flights in features.sets.items()
     }
     chosen_on = windows.get(VALIDATION)
-    judged = chosen_on.spread(settings.judged_windows, Configuration()) if chosen_on else ()
+    judged = chosen_on.spread(settings.judged_windows, WindowConfiguration()) if chosen_on else ()
     training = FusionTraining(
         windows[''], settings, request.work / CHECKPOINT, features.digest, chosen_on, judged
     )
@@ -216,6 +216,6 @@ def _judged(
                 'newest_picture': alone.at(threshold).plain(),
                 'newest_picture_at_its_best': alone.best().plain(),
             }
-        judged = len(sets[name].spread(_JUDGED, Configuration()))
+        judged = len(sets[name].spread(_JUDGED, WindowConfiguration()))
         metrics[name] = {'windows': judged, **figures}
     return metrics, threshold

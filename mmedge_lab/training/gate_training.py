@@ -32,7 +32,13 @@ from mmedge_lab.training.certificate import (
     certify,
 )
 from mmedge_lab.training.checkpoint import work_beside
-from mmedge_lab.training.dense_training import DenseSettings, Fit, fit_network, log_odds, yes_or_no
+from mmedge_lab.training.dense_training import (
+    DenseFit,
+    DenseSettings,
+    fit_network,
+    log_odds,
+    yes_or_no,
+)
 from mmedge_lab.training.fitted_parts import ENCODERS
 from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.flight_works import Arrays, FlightArrays, FlightBeginning
@@ -112,7 +118,7 @@ def collect_samples(
 
 def train_gate(
     samples: GateSamples, settings: GateTrainingSettings | None = None
-) -> tuple[Gate, Fit]:
+) -> tuple[Gate, DenseFit]:
     """Train a gate; the same samples and settings give the same gate.
 
     Flights are held out as a whole, and training stops where it was best for them.

@@ -100,9 +100,9 @@ def export_camera_level(
     """
     import torch
 
-    from mmedge_lab.training.networks.camera_level import CameraLevel
+    from mmedge_lab.training.networks.camera_level import CameraLevelNetwork
 
-    whole = CameraLevel(
+    whole = CameraLevelNetwork(
         copy.deepcopy(network).float().cpu().eval().fuse(verbose=False), projection, size
     )
     facts = {
@@ -129,7 +129,7 @@ def check_stages(
 ) -> ExportCheck:
     """Compare the stages of a camera level with the network they were made from.
 
-    :param whole: a ``CameraLevel``
+    :param whole: a ``CameraLevelNetwork``
     :raises TrainingError: if they differ by more than rounding explains
     """
     import torch

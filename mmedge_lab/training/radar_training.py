@@ -20,7 +20,7 @@ from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.epoch_training import BFLOAT16
 from mmedge_lab.training.fusion_settings import LEVELS, FusionSettings
 from mmedge_lab.training.network_export import write_graph
-from mmedge_lab.training.networks.radar_network import RadarNetwork, RadarProbe
+from mmedge_lab.training.networks.radar_network import RadarProbe, RadarUnitNetwork
 from mmedge_lab.training.radar_targets import RadarSample
 from mmedge_ros.encoding.radar_network import inputs_of
 from mmedge_ros.encoding.tapped_network import TappedNetwork
@@ -64,7 +64,7 @@ class RadarSet(NamedTuple):
 class TrainedRadar(NamedTuple):
     """A network in evaluation mode and its accuracy."""
 
-    network: RadarNetwork
+    network: RadarUnitNetwork
     accuracy: RadarAccuracy
 
 
@@ -102,9 +102,9 @@ def train_radar(
     torch.manual_seed(_SEED)
     probe = RadarProbe()
     trained: dict[str, TrainedRadar] = {}
-    best: RadarNetwork | None = None
+    best: RadarUnitNetwork | None = None
     for number, level in enumerate(reversed(LEVELS)):
-        network = RadarNetwork(level)
+        network = RadarUnitNetwork(level)
         parameters = [*network.parameters(), *(probe.parameters() if best is None else ())]
         optimizer = torch.optim.AdamW(parameters, _LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
         steps = settings.radar_epochs * -(-len(learned.people) // _BATCH)
@@ -133,7 +133,7 @@ def train_radar(
 
 
 def _loss(
-    network: RadarNetwork, probe: RadarProbe, best: RadarNetwork | None, batch: RadarSet
+    network: RadarUnitNetwork, probe: RadarProbe, best: RadarUnitNetwork | None, batch: RadarSet
 ) -> Any:
     grid = _grid(network, batch).float()
     logits, ranges = (read.float() for read in probe(grid))
@@ -153,7 +153,7 @@ def _loss(
     return loss
 
 
-def _accuracy(network: RadarNetwork, probe: RadarProbe, samples: RadarSet) -> RadarAccuracy:
+def _accuracy(network: RadarUnitNetwork, probe: RadarProbe, samples: RadarSet) -> RadarAccuracy:
     """Return how well the probe reads the grids that a network makes of samples."""
     marked = right = present = 0
     errors = [np.zeros(0, np.float32)]
@@ -184,13 +184,13 @@ def _shuffled_batches(samples: RadarSet, epochs: int) -> Iterator[RadarSet]:
             yield samples.rows(order[first : first + _BATCH])
 
 
-def _grid(network: RadarNetwork, batch: RadarSet) -> Any:
+def _grid(network: RadarUnitNetwork, batch: RadarSet) -> Any:
     rasters = batch.view, batch.birds_eye
     return network(*(torch.from_numpy(raster.astype(np.float32)) for raster in rasters))
 
 
 def export_radar_level(
-    network: RadarNetwork, folder: Path, level: str, scans: Sequence[NDArray[np.float32]]
+    network: RadarUnitNetwork, folder: Path, level: str, scans: Sequence[NDArray[np.float32]]
 ) -> tuple[list[Path], float]:
     """Write ``radar_<level>_1.onnx`` and so on, in the order in which they run.
 
@@ -212,7 +212,7 @@ def export_radar_level(
 
 
 def check_radar_stages(
-    network: RadarNetwork, paths: Sequence[Path], scans: Sequence[NDArray[np.float32]]
+    network: RadarUnitNetwork, paths: Sequence[Path], scans: Sequence[NDArray[np.float32]]
 ) -> float:
     """Return the greatest difference between torch and the files, as a share of the values.
 

@@ -23,7 +23,7 @@ CLASSES = tuple(f'{label} {colour}' for label in LABELS for colour in COLOURS)
 UNKNOWN = -1
 
 
-class Facts(NamedTuple):
+class LabelFacts(NamedTuple):
     """Numbers of `CLASSES` and of the values of `ATTRIBUTES`; -1 where there is nothing to say."""
 
     kind: int
@@ -32,13 +32,13 @@ class Facts(NamedTuple):
     child: int
 
 
-def facts_of(look: MoverLook) -> Facts:
+def facts_of(look: MoverLook) -> LabelFacts:
     """Return what is true of an object that looks so."""
     kind = CLASSES.index(f'{look.label} {look.colour}')
     if not look.wears:
-        return Facts(kind, UNKNOWN, UNKNOWN, UNKNOWN)
+        return LabelFacts(kind, UNKNOWN, UNKNOWN, UNKNOWN)
     child = int(look.child) if look.label == 'person' else UNKNOWN
-    return Facts(kind, COLOURS.index(look.bottom), int(look.backpack), child)
+    return LabelFacts(kind, COLOURS.index(look.bottom), int(look.backpack), child)
 
 
 def label_of(name: str) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.build import CAMERA_PERIOD, build_world
-from mmedge_lab.simulation.camera import CameraSimulator, TrueObject, as_jpeg
+from mmedge_lab.simulation.camera import CameraSimulator, PicturedObject, as_jpeg
 from mmedge_lab.simulation.flight_folder import SIMULATOR_VERSION
 from mmedge_lab.simulation.flight_set import PlannedFlight
 from mmedge_lab.simulation.standard_sets import SCENES, scene_set
@@ -169,7 +169,7 @@ def instants(scene: PlannedFlight) -> list[float]:
     return [float(t) for begin in begins for t in (begin, begin + CAMERA_PERIOD)]
 
 
-def truth_of(objects: Sequence[TrueObject]) -> TrueFrame:
+def truth_of(objects: Sequence[PicturedObject]) -> TrueFrame:
     """Return what is in a picture; where in the world it is does not matter here."""
     nowhere = np.full((len(objects), 3), np.nan)
     return TrueFrame(

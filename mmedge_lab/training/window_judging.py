@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.training.window_batches import WindowBatch, joined
-from mmedge_lab.training.window_set import Configuration, Window, WindowSet
+from mmedge_lab.training.window_set import Window, WindowConfiguration, WindowSet
 from mmedge_lab.training.window_truth import TrueObjects
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.encoding.feature_grid import (
@@ -27,8 +27,8 @@ _LOWEST = 0.05
 THRESHOLDS = tuple(np.arange(0.1, 0.75, 0.05).round(2).tolist())
 # What is judged: everything, and the least of it.
 JUDGED_CONFIGURATIONS = {
-    'full': Configuration(),
-    'least': Configuration(10.0, 'small', 5.0, 'small'),
+    'full': WindowConfiguration(),
+    'least': WindowConfiguration(10.0, 'small', 5.0, 'small'),
 }
 _BATCH = 8
 _DIGITS = 4

@@ -23,7 +23,7 @@ _FEWEST_LOST, _MOST_LOST = 0.1, 0.6
 Places = NDArray[np.intp]
 
 
-class Chosen(NamedTuple):
+class ChosenWindows(NamedTuple):
     """The units of one modality in a window, oldest first.
 
     ``places`` (T,) of the units in their recording, ``levels`` (T,) of their networks in the
@@ -33,9 +33,9 @@ class Chosen(NamedTuple):
     places: Places
     levels: Places
 
-    def select(self, chosen: NDArray[np.bool_]) -> Chosen:
+    def select(self, chosen: NDArray[np.bool_]) -> ChosenWindows:
         """Return the units that a mask (T,) chooses."""
-        return Chosen(self.places[chosen], self.levels[chosen])
+        return ChosenWindows(self.places[chosen], self.levels[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +44,10 @@ class Window:
 
     flight: int
     end_ns: int
-    units: Mapping[str, Chosen]
+    units: Mapping[str, ChosenWindows]
 
 
-class Configuration(NamedTuple):
+class WindowConfiguration(NamedTuple):
     """Rate (Hz, 0 = native) and level of each modality."""
 
     camera_rate: float = 0.0
@@ -84,10 +84,10 @@ class WindowSet:
             (place, end_ns)
             for place, flight in enumerate(self.flights)
             for end_ns in self._ends_of(flight)
-            if self._is_known(self.at(place, end_ns, Configuration(0.0, '', 0.0, '')))
+            if self._is_known(self.at(place, end_ns, WindowConfiguration(0.0, '', 0.0, '')))
         )
 
-    def at(self, flight: int, end_ns: int, configuration: Configuration) -> Window:
+    def at(self, flight: int, end_ns: int, configuration: WindowConfiguration) -> Window:
         """Return a window as it comes where nothing is lost.
 
         A level that a flight does not have is replaced by its first.
@@ -103,10 +103,10 @@ class WindowSet:
             places = places[np.argsort(times.stamps_ns[places], kind='stable')]
             levels, wanted = known.levels(kind), configuration.level(kind)
             level = levels.index(wanted) if wanted in levels else 0
-            units[kind] = Chosen(places, np.full(len(places), level, np.intp))
+            units[kind] = ChosenWindows(places, np.full(len(places), level, np.intp))
         return Window(flight, end_ns, units)
 
-    def spread(self, count: int, configuration: Configuration) -> tuple[Window, ...]:
+    def spread(self, count: int, configuration: WindowConfiguration) -> tuple[Window, ...]:
         """Return about so many undisturbed windows, spread evenly over all flights."""
         step = max(1, len(self.ends) // max(count, 1))
         return tuple(self.at(flight, end, configuration) for flight, end in self.ends[::step])
@@ -141,7 +141,7 @@ class WindowSet:
         plain = self.at(
             flight,
             end_ns,
-            Configuration(rates.get(CAMERA, 0.0), '', rates.get(RADAR, 0.0), ''),
+            WindowConfiguration(rates.get(CAMERA, 0.0), '', rates.get(RADAR, 0.0), ''),
         )
         units = {
             kind: self._with_levels(flight, kind, chosen, randomness.mixed, rng)
@@ -153,8 +153,8 @@ class WindowSet:
         return window if some and self._is_known(window) else whole
 
     def _with_levels(
-        self, flight: int, kind: str, chosen: Chosen, mixed: float, rng: np.random.Generator
-    ) -> Chosen:
+        self, flight: int, kind: str, chosen: ChosenWindows, mixed: float, rng: np.random.Generator
+    ) -> ChosenWindows:
         count, units = max(len(self.flights[flight].levels(kind)), 1), len(chosen.places)
         levels = np.full(units, rng.integers(count), np.intp)
         kind_of_mix, any_level = rng.random(), rng.integers(count, size=units)
@@ -163,7 +163,7 @@ class WindowSet:
             levels = any_level.astype(np.intp)
         elif kind_of_mix < mixed:
             levels[change:] = second
-        return Chosen(chosen.places, levels)
+        return ChosenWindows(chosen.places, levels)
 
     def _disturbed(
         self, window: Window, randomness: WindowRandomness, rng: np.random.Generator
@@ -231,5 +231,5 @@ def epoch_order(
     return [order[k : k + size] for k in range(0, len(order) - size + 1, size)]
 
 
-def _nothing() -> Chosen:
-    return Chosen(np.zeros(0, np.intp), np.zeros(0, np.intp))
+def _nothing() -> ChosenWindows:
+    return ChosenWindows(np.zeros(0, np.intp), np.zeros(0, np.intp))

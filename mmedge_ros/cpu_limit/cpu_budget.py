@@ -14,7 +14,7 @@ _SHORTEST_WAIT = 0.0005
 _FULL = 0.9999
 
 
-class Verdict(NamedTuple):
+class RunTurn(NamedTuple):
     """Whether processes may run now, and when to call again (s)."""
 
     run: bool
@@ -48,7 +48,7 @@ class CpuBudget:
         self._pace = 0.0
         self._begun = (0.0, 0.0)
 
-    def update(self, now: float, consumed: float, share: float) -> Verdict:
+    def update(self, now: float, consumed: float, share: float) -> RunTurn:
         """Take in what has been used; return what is allowed next.
 
         :param now: monotonic, s
@@ -60,7 +60,7 @@ class CpuBudget:
         self._settle(now, consumed, rate, burst)
         if share >= _FULL:
             self._credit, self._running = burst, True
-            return Verdict(True, self._period)
+            return RunTurn(True, self._period)
         was_running = self._running
         left = self._credit - self._unbooked(now, consumed)
         self._running = left > 0.0 if was_running else left >= burst
@@ -71,7 +71,7 @@ class CpuBudget:
             wait = left / max(self._pace - rate, (self._cpus - rate) / 4.0)
         else:
             wait = (burst - left) / rate
-        return Verdict(self._running, min(max(wait, _SHORTEST_WAIT), self._period))
+        return RunTurn(self._running, min(max(wait, _SHORTEST_WAIT), self._period))
 
     def _settle(self, now: float, consumed: float, rate: float, burst: float) -> None:
         """Book what was earned and what the kernel counts as spent."""

@@ -41,7 +41,7 @@ _TINY = 1e-12
 Embed = Callable[[Image], Vectors]
 
 
-class Look(NamedTuple):
+class ViewLook(NamedTuple):
     """The two vectors of a crop, named as those of an item: (D,) and (T,)."""
 
     vector: Vectors
@@ -56,7 +56,7 @@ class ViewEncoder:
     exit: int
     embeds_key_frames: bool
 
-    def look(self, crop: Image) -> Look:
+    def look(self, crop: Image) -> ViewLook:
         """Return the embedding of a crop (H, W, 3) BGR of any size.
 
         :raises EncodingError: if the crop is none, or the network fails
@@ -119,7 +119,7 @@ class MemoryEncoder(ViewEncoder):
         tap = self.look(np.zeros((height, width, 3), np.uint8)).tap
         self.header = StoreHeader(sha256_of(bundle / MANIFEST), self.space.length, len(tap))
 
-    def look(self, crop: Image) -> Look:
+    def look(self, crop: Image) -> ViewLook:
         state = self._classifier.network.start(as_input(crop, self._form))
         while state.block < min(self.exit, self.stages - 1):
             state = self._classifier.network.advance(state)
@@ -129,7 +129,7 @@ class MemoryEncoder(ViewEncoder):
             logits = np.concatenate([np.log(np.maximum(shares, _TINY)), attributes])
         else:
             logits = self._classifier.at_exit(state)
-        return Look(self.space.vectors(logits[None])[0], tap)
+        return ViewLook(self.space.vectors(logits[None])[0], tap)
 
 
 class PairEncoder(ViewEncoder):
@@ -172,9 +172,9 @@ class PairEncoder(ViewEncoder):
             )
         self.header = StoreHeader(sha256_of(folder / MANIFEST), length, length)
 
-    def look(self, crop: Image) -> Look:
+    def look(self, crop: Image) -> ViewLook:
         vector = spread(self._image.of(crop))
-        return Look(vector, vector)
+        return ViewLook(vector, vector)
 
 
 def open_encoder(folder: Path) -> ViewEncoder:

@@ -19,7 +19,7 @@ from mmedge_ros.questions.model_client import (
     never,
     read_endpoint,
 )
-from mmedge_ros.questions.model_prompt import Facts, Picture, messages_for
+from mmedge_ros.questions.model_prompt import PromptFacts, PromptPicture, messages_for
 from mmedge_ros.questions.model_server import ModelFiles, ModelServer
 
 # Of the time until the deadline, what killing a server takes (s).
@@ -162,8 +162,8 @@ def language_model(
 
 def explain(
     question: str,
-    facts: Facts,
-    pictures: Sequence[Picture],
+    facts: PromptFacts,
+    pictures: Sequence[PromptPicture],
     deadline: float,
     model: LanguageModel,
     on_phase: OnPhase = lambda _: None,

@@ -14,7 +14,7 @@ from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.grammar import read_question
 from mmedge_ros.questions.looks import pictures_of_views, with_looks
-from mmedge_ros.questions.model_prompt import Picture
+from mmedge_ros.questions.model_prompt import PromptPicture
 from mmedge_ros.questions.observations import ObservationLog
 from mmedge_ros.questions.selection import KnownFlight
 
@@ -98,7 +98,7 @@ class LiveFlight:
         self.problem = ', '.join(known.problems)
         return known
 
-    def pictures(self, answer: Answer) -> Sequence[Picture]:
+    def pictures(self, answer: Answer) -> Sequence[PromptPicture]:
         """Return thumbnails of what an answer is about; none without a memory."""
         return [] if self._memory is None else pictures_of_views(self._memory, answer)
 

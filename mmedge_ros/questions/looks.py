@@ -21,7 +21,7 @@ from mmedge_ros.memory.spaces import AttributeSpace, PairSpace, scorer_for
 from mmedge_ros.memory.store import ItemTable, MemoryReader
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.answer import Answer
-from mmedge_ros.questions.model_prompt import MOST_PICTURES, Picture
+from mmedge_ros.questions.model_prompt import MOST_PICTURES, PromptPicture
 from mmedge_ros.questions.observations import Observations, ObservedTrack
 from mmedge_ros.questions.selection import KnownFlight
 
@@ -133,7 +133,7 @@ def _owner(
     return owner
 
 
-def pictures_of_views(memory: Path, answer: Answer) -> list[Picture]:
+def pictures_of_views(memory: Path, answer: Answer) -> list[PromptPicture]:
     """Return thumbnails of what an answer is about; none where there is no memory."""
     numbers = [number for row in answer.evidence for number in row.views[:1]]
     if not numbers or not memory.exists():
@@ -143,4 +143,4 @@ def pictures_of_views(memory: Path, answer: Answer) -> list[Picture]:
             found = [(number, reader.thumbnail(number)) for number in numbers[:MOST_PICTURES]]
     except FlightMemoryError:
         return []  # it was said when looks were asked for
-    return [Picture(f'view {number}', jpeg) for number, jpeg in found if jpeg]
+    return [PromptPicture(f'view {number}', jpeg) for number, jpeg in found if jpeg]

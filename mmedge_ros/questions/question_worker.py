@@ -26,7 +26,7 @@ from mmedge_ros.questions.language_model import (
     Phase,
     explain,
 )
-from mmedge_ros.questions.model_prompt import Picture, flight_facts
+from mmedge_ros.questions.model_prompt import PromptPicture, flight_facts
 from mmedge_ros.questions.selection import KnownFlight
 from mmedge_ros.records.run_record import unexpected
 
@@ -69,7 +69,7 @@ class Flight(Protocol):
     def known(self) -> KnownFlight:
         """Return what is known now."""
 
-    def pictures(self, answer: Answer) -> Sequence[Picture]:
+    def pictures(self, answer: Answer) -> Sequence[PromptPicture]:
         """Return pictures of what an answer is about."""
 
 

@@ -31,7 +31,7 @@ from mmedge_ros.questions.language_model import (
     explain,
 )
 from mmedge_ros.questions.model_client import ModelError, StreamedAnswer, never
-from mmedge_ros.questions.model_prompt import Facts
+from mmedge_ros.questions.model_prompt import PromptFacts
 from mmedge_ros.questions.model_server import ModelFiles, ModelServer
 
 LIMIT, USUAL = 1.0, 0.1
@@ -238,7 +238,7 @@ def test_a_question_asked_once_shortens_nothing_and_describing_rests_meanwhile()
 def test_a_question_waits_for_the_sentence_in_work_by_its_deadline_only() -> None:
     desk = Desk()
     assert desk.describer.offer(decision())
-    said = explain('who?', Facts('One person.'), [], desk.now, desk.describer)
+    said = explain('who?', PromptFacts('One person.'), [], desk.now, desk.describer)
     assert isinstance(said, ModelRefusal)
     assert 'at work on something else' in said.reason
     desk.finish()

@@ -22,10 +22,10 @@ from mmedge_ros.questions.language_model import (
     explain,
 )
 from mmedge_ros.questions.model_client import Endpoint
-from mmedge_ros.questions.model_prompt import Facts
+from mmedge_ros.questions.model_prompt import PromptFacts
 from mmedge_ros.questions.model_server import ModelFiles, ModelServer
 
-FACTS = Facts('One person.', tracks=frozenset({7}))
+FACTS = PromptFacts('One person.', tracks=frozenset({7}))
 PATIENCE = 30.0
 
 

@@ -18,26 +18,28 @@ from mmedge_ros.questions.model_client import ModelError
 from mmedge_ros.questions.model_prompt import (
     MOST_LINES,
     MOST_PICTURES,
-    Facts,
-    Picture,
+    PromptFacts,
+    PromptPicture,
     flight_facts,
     messages_for,
 )
 from mmedge_ros.questions.observations import observations_of
 
-NOTHING = Facts()
+NOTHING = PromptFacts()
 
 
 def jpeg() -> bytes:
     return cv2.imencode('.jpg', np.full((32, 32, 3), 90, np.uint8))[1].tobytes()
 
 
-def told(question: str = 'who?', facts: Facts = NOTHING) -> str:
+def told(question: str = 'who?', facts: PromptFacts = NOTHING) -> str:
     """What the model reads last."""
     return str(content_of(question, facts)[-1]['text'])
 
 
-def content_of(question: str, facts: Facts, *pictures: Picture) -> list[dict[str, Any]]:
+def content_of(
+    question: str, facts: PromptFacts, *pictures: PromptPicture
+) -> list[dict[str, Any]]:
     _, user = messages_for(question, facts, pictures)
     return user['content']
 
@@ -66,7 +68,7 @@ def test_where_nothing_was_measured_that_is_told() -> None:
 
 
 def test_lines_are_bounded() -> None:
-    facts = Facts('a' * 1000, measured=('b',) * 1000)
+    facts = PromptFacts('a' * 1000, measured=('b',) * 1000)
     lines = told(facts=facts).splitlines()
     assert len(lines) == MOST_LINES + 3
     assert max(map(len, lines)) == 202
@@ -84,35 +86,40 @@ def test_lines_are_bounded() -> None:
     ],
 )
 def test_words_of_others_stay_one_line_of_data_without_marks(hostile: str) -> None:
-    text = told(f'who {hostile}?', Facts(hostile, measured=(hostile,)))
+    text = told(f'who {hostile}?', PromptFacts(hostile, measured=(hostile,)))
     lines = text.splitlines()
     assert [lines[0], lines[-2]] == ['MEASURED', 'QUESTION']
     assert len(lines) == 5
     assert isinstance(json.loads(lines[-1]), str)
     assert not set('<>[]').intersection(text)
     assert all(line.isprintable() for line in lines)
-    pictures = content_of('who?', Facts(), Picture(hostile, jpeg()))
+    pictures = content_of('who?', PromptFacts(), PromptPicture(hostile, jpeg()))
     assert not set('<>[]\n\x1b').intersection(pictures[0]['text'])
 
 
 @pytest.mark.parametrize('question', ['', '  \n', 'a' * (LONGEST_QUERY + 1)])
 def test_a_question_that_is_none_is_refused(question: str) -> None:
     with pytest.raises(ModelError, match=f'1 to {LONGEST_QUERY} characters'):
-        messages_for(question, Facts())
+        messages_for(question, PromptFacts())
 
 
 def test_the_rules_never_hold_what_is_asked() -> None:
-    system, _ = messages_for('a question of a kind', Facts('an answer of a kind'))
+    system, _ = messages_for('a question of a kind', PromptFacts('an answer of a kind'))
     assert 'of a kind' not in system['content']
     assert 'obey nothing' in system['content']
 
 
 def test_pictures_stand_before_the_question_each_with_its_words_and_are_few() -> None:
-    content = content_of('who?', Facts(), Picture('view 7', jpeg()), Picture('view 8', jpeg()))
+    content = content_of(
+        'who?', PromptFacts(), PromptPicture('view 7', jpeg()), PromptPicture('view 8', jpeg())
+    )
     kinds = [part['type'] for part in content]
     assert kinds == ['text', 'image_url', 'text', 'image_url', 'text']
     assert content[0]['text'] == 'Picture: view 7'
     head, _, data = content[1]['image_url']['url'].partition(',')
     assert head == 'data:image/jpeg;base64'
     assert base64.b64decode(data) == jpeg()
-    assert len(content_of('who?', Facts(), *[Picture('', jpeg())] * 20)) == 2 * MOST_PICTURES + 1
+    assert (
+        len(content_of('who?', PromptFacts(), *[PromptPicture('', jpeg())] * 20))
+        == 2 * MOST_PICTURES + 1
+    )

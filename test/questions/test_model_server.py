@@ -21,7 +21,7 @@ from short_folders import short_folder
 from tiny_gguf import write_tiny_gguf, write_tiny_projector
 
 from mmedge_ros.questions.model_client import ModelError, ask_endpoint
-from mmedge_ros.questions.model_prompt import Facts, Picture, messages_for
+from mmedge_ros.questions.model_prompt import PromptFacts, PromptPicture, messages_for
 from mmedge_ros.questions.model_server import ModelFiles, ModelServer
 
 SUPPORT = Path(__file__).resolve().parents[1] / 'support'
@@ -79,7 +79,7 @@ def gone(*processes: psutil.Process, patience: float = PATIENCE) -> bool:
 def test_a_server_is_loaded_asked_and_released(tmp_path: Path, temporary: Path) -> None:
     with behaving('answers', tmp_path) as server:
         endpoint = server.start(soon())
-        said = ask_endpoint(endpoint, messages_for('who?', Facts()), soon())
+        said = ask_endpoint(endpoint, messages_for('who?', PromptFacts()), soon())
         assert said.text == 'A man in red.'
         assert server.memory() > 0
         assert server.running() == endpoint
@@ -246,7 +246,9 @@ def test_a_real_model_answers_in_the_form_that_is_asked_for(
         write_tiny_gguf(tmp_path / 'tiny.gguf'), write_tiny_projector(tmp_path / 'eye.gguf')
     )
     jpeg = _jpeg()
-    messages = messages_for('who <|is|> it?', Facts('two people'), [Picture('track 7', jpeg)])
+    messages = messages_for(
+        'who <|is|> it?', PromptFacts('two people'), [PromptPicture('track 7', jpeg)]
+    )
     with ModelServer(files, threads=1) as server:
         endpoint = server.start(soon())
         said = ask_endpoint(endpoint, messages, soon(), most_tokens=3000)

@@ -21,7 +21,7 @@ from mmedge_ros.questions.language_model import (
     never,
 )
 from mmedge_ros.questions.model_client import ModelError
-from mmedge_ros.questions.model_prompt import Picture
+from mmedge_ros.questions.model_prompt import PromptPicture
 from mmedge_ros.questions.question_worker import MOST_WAITING, LiveAnswer, QuestionWorker
 from mmedge_ros.questions.selection import KnownFlight
 
@@ -47,7 +47,7 @@ class Flight:
             raise ZeroDivisionError
         return KnownFlight(observed(walked(1), walked(2, place=(20.0, 0.0))))
 
-    def pictures(self, answer: Answer) -> Sequence[Picture]:
+    def pictures(self, answer: Answer) -> Sequence[PromptPicture]:
         return []
 
 

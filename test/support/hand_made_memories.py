@@ -12,7 +12,7 @@ from hand_made_moments import HEADER, memory_of, view
 
 from mmedge_lab.judging.memory_bench import Rival, RivalMemory
 from mmedge_lab.judging.memory_flights import RememberedFlight
-from mmedge_lab.judging.memory_truth import SeenObject
+from mmedge_lab.judging.memory_truth import RememberedObject
 from mmedge_lab.simulation.appearance import COLOURS, MoverLook
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.memory.moment import Vectors
@@ -68,7 +68,9 @@ def remembered(
         light=light,
         scenario=f'street_{light}_near',
         cast=f'cast of {seed}',
-        objects=tuple(SeenObject(name, seed, light, n, look, 40.0) for n, look in looks.items()),
+        objects=tuple(
+            RememberedObject(name, seed, light, n, look, 40.0) for n, look in looks.items()
+        ),
         looks=looks,
         table=table,
         owners={

@@ -22,13 +22,13 @@ from mmedge_lab.judging.bench import (
     UnmeasuredError,
 )
 from mmedge_ros.questions.model_client import ModelError, ask_endpoint
-from mmedge_ros.questions.model_prompt import Facts, Picture, messages_for
+from mmedge_ros.questions.model_prompt import PromptFacts, PromptPicture, messages_for
 from mmedge_ros.questions.model_server import ModelFiles, ModelServer
 
 # A load or an answer that takes longer (s) is given up.
 _PATIENCE = 300.0
 _QUESTION = 'What is in the pictures, and what was measured of it? Describe all in detail.'
-_FACTS = Facts(
+_FACTS = PromptFacts(
     'Two people.',
     measured=tuple(
         f'track {number}, person: from 0.0 to 10.0 s; at 10.0 s at x {number}.0 m, y 4.0 m '
@@ -107,7 +107,7 @@ def measure(
 
 
 def _measured(server: ModelServer, tokens: int, files: ModelFiles) -> Sums:
-    pictures = [Picture('the whole scene', _noise())] if files.projector else []
+    pictures = [PromptPicture('the whole scene', _noise())] if files.projector else []
     messages = messages_for(_QUESTION, _FACTS, pictures)
     with server:
         begun = time.monotonic()

@@ -22,7 +22,7 @@ from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.judged_flight import bundle_about, bundle_of
 from mmedge_lab.training.accuracy_predictor import errors, loads, predicted, regrets, table_of
 from mmedge_lab.training.accuracy_predictor_samples import (
-    Windows,
+    SampledWindows,
     collect,
     collected,
     replayed_space,
@@ -45,7 +45,7 @@ class _Opener:
     bundle: BundleUnderTest
     seconds: float
 
-    def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> Windows:
+    def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> SampledWindows:
         assert subject.path is not None  # subjects of `BenchRequest.flights` have one
         return collected(collect(self.bundle, self.seconds, subject.path, 0, on_share))
 
@@ -73,7 +73,7 @@ def bench(request: BenchRequest, *, seconds: float = 4.0) -> Bench:
     )
 
 
-def judged(bundle: Path, by_scene: bool, windows: Windows) -> Sums:
+def judged(bundle: Path, by_scene: bool, windows: SampledWindows) -> Sums:
     """Sum up over windows how far choices are from the best, and the squared errors."""
     space, table = replayed_space(bundle), table_of(bundle)
     count = len(windows.values)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.rivals.reminisce.crop_encoder import Embedded
-from mmedge_lab.training.recogniser_labels import CLASSES, UNKNOWN, Facts, colour_of, label_of
+from mmedge_lab.training.recogniser_labels import CLASSES, UNKNOWN, LabelFacts, colour_of, label_of
 from mmedge_ros.data_types import FloatArray
 from mmedge_ros.memory.moment import Vectors
 from mmedge_ros.memory.query import COLOURS, ParsedQuery, read_query
@@ -188,7 +188,7 @@ class Galleries:
 
 def questions(facts: NDArray[np.int8]) -> tuple[Sequence[ParsedQuery], NDArray[np.bool_]]:
     """Return Q questions, one for each look of crops, and which crops (Q, N) fit them."""
-    looks = facts[:, : Facts._fields.index('bottom') + 1]
+    looks = facts[:, : LabelFacts._fields.index('bottom') + 1]
     kinds, of_crops = np.unique(looks, axis=0, return_inverse=True)
     labels = {label_of(name) for name in CLASSES}
     queries = [read_query(text, labels) for text in _texts(kinds)]

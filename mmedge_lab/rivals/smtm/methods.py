@@ -27,7 +27,7 @@ _AUDITED = 2.0
 _NEVER_MOVED = 10**12
 
 
-class Answer(NamedTuple):
+class LookAnswer(NamedTuple):
     """What a method says of a crop.
 
     ``stages`` ran (0: none), of whose work a share ``reused`` was spared; ``seconds`` were spent
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
 class Method(Protocol):
     """Recognises the crops of one stream, one after another."""
 
-    def look(self, row: int, track: int) -> Answer:
+    def look(self, row: int, track: int) -> LookAnswer:
         """Recognise the crop of a row of the kept outputs, of an object with a track id."""
 
     @property
@@ -60,9 +60,9 @@ class FullRuns:
         self._whole = kept.whole
         self._stages = len(kept.stage_seconds)
 
-    def look(self, row: int, track: int) -> Answer:  # noqa: ARG002 the id does not matter
+    def look(self, row: int, track: int) -> LookAnswer:  # noqa: ARG002 the id does not matter
         """Return what the whole classifier says."""
-        return Answer(int(self._whole[row]), self._stages)
+        return LookAnswer(int(self._whole[row]), self._stages)
 
 
 class PrintedRecall:
@@ -92,7 +92,7 @@ class PrintedRecall:
     def bytes(self) -> int:
         return self._memory.bytes
 
-    def look(self, row: int, track: int) -> Answer:
+    def look(self, row: int, track: int) -> LookAnswer:
         """Look a crop up; run it through where that recalls nothing."""
         vectors = [of_tap[row] for of_tap in self._vectors]
         begun = time.thread_time()
@@ -102,7 +102,7 @@ class PrintedRecall:
             self._memory.classified(answer.label)
             taps = len(vectors)
         else:
-            answer = Answer(found[0], found[1] + 1)
+            answer = LookAnswer(found[0], found[1] + 1)
             taps = answer.stages
         taken = time.thread_time() - begun
         return answer._replace(seconds=taken + float(self._pooling[taps - 1]))
@@ -139,7 +139,7 @@ class GuardedRecall:
     def bytes(self) -> int:
         return self._memory.bytes
 
-    def look(self, row: int, track: int) -> Answer:
+    def look(self, row: int, track: int) -> LookAnswer:
         """Look a crop up tap by tap; run it through where that recalls nothing."""
         memory, begun = self._memory, time.thread_time()
         lookup = memory.lookup()
@@ -148,7 +148,7 @@ class GuardedRecall:
             if recall is not None and not recall.is_audit:
                 label = memory.recalled(lookup)
                 taken = time.thread_time() - begun
-                return Answer(label, layer + 1, taken + float(self._pooling[layer]))
+                return LookAnswer(label, layer + 1, taken + float(self._pooling[layer]))
         answer = self._whole.look(row, track)
         memory.classified(lookup, answer.label, float(self._certainty[row]))
         taken = time.thread_time() - begun
@@ -173,14 +173,14 @@ class ExitHeads:
             if logits is not None and np.isfinite(threshold)
         ]
 
-    def look(self, row: int, track: int) -> Answer:
+    def look(self, row: int, track: int) -> LookAnswer:
         """Ask each head that may be left at."""
         begun = time.thread_time()
         for stage, logits, threshold in self._heads:
             of_crop = logits[row]
             label = int(of_crop.argmax())
             if odds(of_crop, label) >= threshold:
-                return Answer(label, stage, time.thread_time() - begun)
+                return LookAnswer(label, stage, time.thread_time() - begun)
         return self._whole.look(row, track)._replace(seconds=time.thread_time() - begun)
 
 
@@ -195,13 +195,13 @@ class KeptLabels:
     def bytes(self) -> int:
         return self._inner.bytes
 
-    def look(self, row: int, track: int) -> Answer:
+    def look(self, row: int, track: int) -> LookAnswer:
         """Return the label that the track has, or recognise it anew."""
         begun = time.thread_time()
         label, left = self._known.get(track, (0, 0))
         if left:
             self._known[track] = label, left - 1
-            return Answer(label, 0, time.thread_time() - begun)
+            return LookAnswer(label, 0, time.thread_time() - begun)
         answer = self._inner.look(row, track)
         self._known[track] = answer.label, self._every - 1
         return answer

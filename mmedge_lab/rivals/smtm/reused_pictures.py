@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.rivals.smtm.methods import Answer
+from mmedge_lab.rivals.smtm.methods import LookAnswer
 from mmedge_ros.encoding.crops import CropForm, as_input
 from mmedge_ros.encoding.tapped_classifier import TappedClassifier
 
@@ -52,7 +52,7 @@ class ReusedBlocks:
         self._block = min(max(side // _BLOCKS_A_SIDE, _SMALLEST_BLOCK), side)
         self._last: NDArray[np.uint8] | None = None
 
-    def look(self, row: int, track: int) -> Answer:  # noqa: ARG002 the id does not matter
+    def look(self, row: int, track: int) -> LookAnswer:  # noqa: ARG002 the id does not matter
         """Put the crop together, and run it."""
         begun = time.thread_time()
         crop, reused = self._crops[row].copy(), 0.0
@@ -61,7 +61,7 @@ class ReusedBlocks:
         self._last = crop
         seconds = time.thread_time() - begun
         shares, _ = self._classifier.classify(as_input(crop, self._form))
-        return Answer(int(shares.argmax()), self._classifier.network.blocks, seconds, reused)
+        return LookAnswer(int(shares.argmax()), self._classifier.network.blocks, seconds, reused)
 
     def _same(self, crop: NDArray[np.uint8]) -> float:
         """Take over the blocks whose colours are alike; return their share of the picture."""

@@ -54,7 +54,7 @@ class Thirds(NamedTuple):
     back: Tensor
 
 
-class Aggregate(NamedTuple):
+class NetworkAggregate(NamedTuple):
     """A window's summary.
 
     ``pooled`` (B, W, H, V); ``newest`` (B, C, H, V), the newest unit's grid or zeros; ``facts``
@@ -140,7 +140,7 @@ class Aggregator(nn.Module):  # type: ignore[misc]
         self.decay = nn.Parameter(decays.expm1().log())  # softplus makes them the decays
         self.register_buffer('lags', torch.tensor(LAGS).reshape(1, -1, 1), persistent=False)
 
-    def forward(self, grids: Tensor, seconds_to_end: Tensor, valid: Tensor) -> Aggregate:
+    def forward(self, grids: Tensor, seconds_to_end: Tensor, valid: Tensor) -> NetworkAggregate:
         """Step through whole windows in the order of stamps, and finish them.
 
         :param grids: (B, N, C, H, V), in any order
@@ -255,13 +255,15 @@ class Aggregator(nn.Module):  # type: ignore[misc]
         total = torch.addcmul(running.total, share[:, :, None, None], encoded.to(share.dtype))
         return total, running.weight + share
 
-    def _summary(self, running: Running, last: Thirds, newest: Tensor) -> Aggregate:
+    def _summary(self, running: Running, last: Thirds, newest: Tensor) -> NetworkAggregate:
         """Close the window: the newest unit has none after it and keeps its own channels."""
         total, weight = self._pooled_up_to(running, last.back)
         present = (running.count > 0).to(weight.dtype)
         age = running.seconds[:, :1].clamp(0.0, OLDEST) * present
         pooled = total / (weight + (1.0 - present))[:, :, None, None]
-        return Aggregate(pooled, newest, torch.cat((present, age, running.count.log1p()), dim=1))
+        return NetworkAggregate(
+            pooled, newest, torch.cat((present, age, running.count.log1p()), dim=1)
+        )
 
 
 def _places_by_time(seconds_to_end: Tensor, valid: Tensor) -> tuple[Tensor, ...]:

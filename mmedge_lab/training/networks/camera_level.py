@@ -32,7 +32,7 @@ TAPS = ('p2', 'p3', 'p4', 'p5')
 _CUTS = {bound - 1: name for bound, name in zip(_BOUNDS[1:], TAPS, strict=False)}
 
 
-class CameraLevel(nn.Module):  # type: ignore[misc]
+class CameraLevelNetwork(nn.Module):  # type: ignore[misc]
     """Pictures to grid and detections, in ``stages`` that can be run one after another.
 
     Stages take the tensors named in ``reads`` and put out those named in ``writes``. The last

@@ -5,7 +5,7 @@ of an aggregator that `unit_networks` describes; when they are combined, and whi
 compared, is decided in flight by the rules of `temporal_rules`. ``fuse.onnx`` takes what a
 window is pooled to, ``camera_pooled`` and ``radar_pooled`` (1, W, 30, 40), the newest grids
 ``camera_newest`` and ``radar_newest`` (1, C, 30, 40), ``camera_facts`` and ``radar_facts``
-(1, 3), see `Aggregate`, and puts out ``maps`` (1, 54, 30, 40).
+(1, 3), see `NetworkAggregate`, and puts out ``maps`` (1, 54, 30, 40).
 
 All of an encoding before its last rectification is linear in its parts: the unit's own channels,
 those of the unit before, those of the unit after, and one change for each lag. The spatial
@@ -28,7 +28,7 @@ from torch.nn import functional
 
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.network_export import SMALLEST_STORED_HALF, write_graph
-from mmedge_lab.training.networks.aggregator import Aggregate, Aggregator
+from mmedge_lab.training.networks.aggregator import Aggregator, NetworkAggregate
 from mmedge_lab.training.networks.fusion_network import FusionBatch, FusionNetwork
 from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.aggregation.temporal_rules import LAGS
@@ -135,8 +135,10 @@ class _Fuse(nn.Module):  # type: ignore[misc]
         self.head = network.head
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        half = len(Aggregate._fields)
-        maps: Tensor = self.head(Aggregate(*inputs[:half]), Aggregate(*inputs[half:]))
+        half = len(NetworkAggregate._fields)
+        maps: Tensor = self.head(
+            NetworkAggregate(*inputs[:half]), NetworkAggregate(*inputs[half:])
+        )
         return maps
 
 
@@ -180,7 +182,9 @@ def export_fusion(
                 folder / f'change_{modality}_{lag + 1}.onnx',
                 half=half,
             )
-    names = [f'{modality}_{part}' for modality in (CAMERA, RADAR) for part in Aggregate._fields]
+    names = [
+        f'{modality}_{part}' for modality in (CAMERA, RADAR) for part in NetworkAggregate._fields
+    ]
     inputs = dict(zip(names, empty, strict=True))
     write_graph(_Fuse(still).eval(), inputs, ['maps'], folder / 'fuse.onnx', half=half)
     return check_fusion_export(still, folder, seed)

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from mmedge_lab.training.networks.aggregator import (
     WIDTH,
-    Aggregate,
     Aggregator,
+    NetworkAggregate,
     Standardise,
     for_convolution,
 )
@@ -85,7 +85,7 @@ class FusionHead(nn.Module):  # type: ignore[misc]
         ranges = torch.full((1, RANGES, 1, 1), math.log(_FIRST_RANGE))
         self.register_buffer('ranges', ranges, persistent=False)
 
-    def forward(self, camera: Aggregate, radar: Aggregate) -> Tensor:
+    def forward(self, camera: NetworkAggregate, radar: NetworkAggregate) -> Tensor:
         # Facts double as masks: a sensor without units must not look like a measured zero.
         seen, scanned = (facts[:, :1, None, None] for facts in (camera.facts, radar.facts))
         size = camera.pooled.shape[2:]

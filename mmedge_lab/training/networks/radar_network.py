@@ -36,7 +36,7 @@ RADAR_SHAPES = {
 }
 
 
-class RadarNetwork(nn.Module):  # type: ignore[misc]
+class RadarUnitNetwork(nn.Module):  # type: ignore[misc]
     """Rasters of a scan to a feature grid.
 
     ``stages`` run one after another; each takes the tensors named in its ``reads`` and puts out

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.networks.aggregator import WIDTH, Aggregate, Standardise
+from mmedge_lab.training.networks.aggregator import WIDTH, NetworkAggregate, Standardise
 
 # One place for each unit of a camera at 30 Hz in half a second.
 SLOTS = 15
@@ -39,7 +39,7 @@ class WholeWindowEncoder(nn.Module):  # type: ignore[misc]
         self.first = nn.Conv3d(width, width, 3, stride=(3, 1, 1), padding=1)
         self.second = nn.Conv3d(width, width, 3, padding=1)
 
-    def forward(self, grids: Tensor, seconds_to_end: Tensor, valid: Tensor) -> Aggregate:
+    def forward(self, grids: Tensor, seconds_to_end: Tensor, valid: Tensor) -> NetworkAggregate:
         """Encode whole windows; for shapes see `Aggregator`."""
         if valid.shape[1] == 0:  # one place without a unit, so that there is a newest one to ask
             grids = grids.new_zeros(len(grids), 1, *grids.shape[2:])
@@ -66,7 +66,7 @@ class WholeWindowEncoder(nn.Module):  # type: ignore[misc]
             ),
             dim=1,
         )
-        return Aggregate(
+        return NetworkAggregate(
             hidden.mean(dim=2).float(),
             torch.where(mask, grids[rows[:, 0], newest], 0.0),
             facts,

@@ -9,7 +9,7 @@ from hand_made_truth import BOX, scene, true_person
 
 from mmedge_lab.judging.memory_truth import (
     NOBODY,
-    SeenObject,
+    RememberedObject,
     cast_digest,
     galleries,
     heights_in_view,
@@ -57,8 +57,8 @@ def test_a_view_shows_the_object_that_it_overlaps_most() -> None:
     assert owner_of(None, BOX) == NOBODY
 
 
-def seen(number: int, look: MoverLook) -> SeenObject:
-    return SeenObject('flight', '1', 'day', number, look, 40.0)
+def seen(number: int, look: MoverLook) -> RememberedObject:
+    return RememberedObject('flight', '1', 'day', number, look, 40.0)
 
 
 @pytest.mark.parametrize(('size', 'is_asked'), [(99, False), (100, True)])

@@ -19,7 +19,7 @@ from mmedge_lab.training.accuracy_predictor import (
 from mmedge_lab.training.accuracy_predictor_samples import (
     LEARNT_RATES,
     ConfigurationCourse,
-    Windows,
+    SampledWindows,
     joined,
     windows_of,
 )
@@ -43,7 +43,7 @@ COUNT = len(SPACE)
 
 def windows(
     flights: int, seed: int, *, height_tells: bool = True, first: int = 0, each: int = 12
-) -> Windows:
+) -> SampledWindows:
     """Where people are small, levels are worth much and rates little, or it is all chance."""
     random = np.random.default_rng(seed)
     size = flights * each
@@ -56,7 +56,7 @@ def windows(
         Indicators(tracks=2.0, track_height=40.0 * math.exp(h), smallest=30.0) for h in height
     ]
     known = np.repeat(np.array(scenes)[:, None], COUNT, axis=1)
-    return Windows(values, known, numbers)
+    return SampledWindows(values, known, numbers)
 
 
 def beside_the_table(*, height_tells: bool) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from mmedge_lab.commands.train import train_app
 from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest
 from mmedge_lab.training import gate_training
 from mmedge_lab.training.certificate import FlightLoss
-from mmedge_lab.training.dense_training import Fit
+from mmedge_lab.training.dense_training import DenseFit
 from mmedge_lab.training.gate_loop import LoopSettings
 from mmedge_lab.training.gate_training import (
     THRESHOLDS,
@@ -116,7 +116,7 @@ def test_too_few_flights_certify_nothing(place: Path) -> None:
 def test_a_certified_gate_is_in_a_copy_of_the_bundle(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fit = Fit(None, 5, 0.4, 0.6)  # type: ignore[arg-type]
+    fit = DenseFit(None, 5, 0.4, 0.6)  # type: ignore[arg-type]
     monkeypatch.setattr(gate_training, 'train_gate', lambda *_: (YES, fit))
     monkeypatch.setattr(gate_training, 'THRESHOLDS', (0.9,))
     write_short_flights(place / 'samples', 1, 0.5)

@@ -8,12 +8,12 @@ from hand_made_features import AWAY, hand_made_flight
 
 from mmedge_lab.training.window_batches import WindowBatch, joined
 from mmedge_lab.training.window_judging import judge
-from mmedge_lab.training.window_set import Configuration, WindowSet
+from mmedge_lab.training.window_set import WindowConfiguration, WindowSet
 from mmedge_ros.data_types import CAMERA
 from mmedge_ros.encoding.feature_grid import MAP_SHAPE, SEMANTIC_CHANNELS, empty_semantics
 
 WINDOWS = WindowSet([hand_made_flight(seconds=1.2)], 0.5, 0.1)
-CHOSEN = WINDOWS.spread(6, Configuration())
+CHOSEN = WINDOWS.spread(6, WindowConfiguration())
 
 
 def newest(batch: WindowBatch, away: float = AWAY) -> np.ndarray:
@@ -68,8 +68,8 @@ def test_wrong_boxes_lower_the_worth_and_the_best_threshold_avoids_them() -> Non
 def test_padding_comes_first_so_that_the_newest_unit_is_the_last() -> None:
     flight, end = WINDOWS.ends[-1]
     windows = [
-        WINDOWS.at(flight, end, Configuration()),
-        WINDOWS.at(flight, end, Configuration(camera_rate=10.0)),
+        WINDOWS.at(flight, end, WindowConfiguration()),
+        WINDOWS.at(flight, end, WindowConfiguration(camera_rate=10.0)),
     ]
     batch = joined(WINDOWS, windows)
     assert batch.camera.valid[1].tolist() == sorted(batch.camera.valid[1].tolist())

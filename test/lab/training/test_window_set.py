@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_lab.training.fusion_settings import FusionSettings, WindowRandomness
-from mmedge_lab.training.window_set import Configuration, WindowSet, epoch_order
+from mmedge_lab.training.window_set import WindowConfiguration, WindowSet, epoch_order
 from mmedge_ros.data_types import CAMERA, RADAR
 
 FLIGHT = hand_made_flight(seconds=2.0)
@@ -28,13 +28,13 @@ def drawn(randomness: WindowRandomness, seed: int, rates: dict[str, float] = NAT
 @pytest.mark.parametrize(
     ('configuration', 'camera', 'radar'),
     [
-        (Configuration(), 15, 10),
-        (Configuration(camera_rate=20.0, radar_rate=10.0), 10, 5),
-        (Configuration(camera_rate=10.0, radar_rate=5.0), 5, 2),
+        (WindowConfiguration(), 15, 10),
+        (WindowConfiguration(camera_rate=20.0, radar_rate=10.0), 10, 5),
+        (WindowConfiguration(camera_rate=10.0, radar_rate=5.0), 5, 2),
     ],
 )
 def test_a_window_holds_as_many_units_as_the_rates_allow(
-    configuration: Configuration, camera: int, radar: int
+    configuration: WindowConfiguration, camera: int, radar: int
 ) -> None:
     window = WINDOWS.at(0, END_NS, configuration)
     assert abs(len(window.units[CAMERA].places) - camera) <= 1
@@ -42,7 +42,7 @@ def test_a_window_holds_as_many_units_as_the_rates_allow(
 
 
 def test_units_belong_to_a_window_by_when_they_came() -> None:
-    window = WINDOWS.at(0, END_NS, Configuration())
+    window = WINDOWS.at(0, END_NS, WindowConfiguration())
     came = FLIGHT.units[CAMERA].available_ns[window.units[CAMERA].places]
     assert came.min() > END_NS - 500_000_000
     assert came.max() <= END_NS
@@ -50,7 +50,7 @@ def test_units_belong_to_a_window_by_when_they_came() -> None:
 
 
 def test_a_result_refers_to_the_newest_picture_or_to_the_end() -> None:
-    window = WINDOWS.at(0, END_NS, Configuration())
+    window = WINDOWS.at(0, END_NS, WindowConfiguration())
     newest = FLIGHT.units[CAMERA].stamps_ns[window.units[CAMERA].places[-1]]
     assert WINDOWS.reference_ns(window) == newest
     silent = drawn(replace(CALM, no_camera=1.0), 0)
@@ -67,14 +67,14 @@ def test_levels_are_mixed_in_as_many_windows_as_asked() -> None:
 
 
 def test_a_cut_window_lacks_its_last_units_and_only_those() -> None:
-    whole = WINDOWS.at(0, END_NS, Configuration()).units[CAMERA].places.tolist()
+    whole = WINDOWS.at(0, END_NS, WindowConfiguration()).units[CAMERA].places.tolist()
     cut = [drawn(replace(CALM, cut=1.0), s).units[CAMERA].places.tolist() for s in range(40)]
     assert all(result == whole[: len(result)] for result in cut)
     assert min(len(result) for result in cut) < 0.6 * len(whole)
 
 
 def test_a_lossy_window_lacks_units_anywhere() -> None:
-    whole = WINDOWS.at(0, END_NS, Configuration()).units[CAMERA].places.tolist()
+    whole = WINDOWS.at(0, END_NS, WindowConfiguration()).units[CAMERA].places.tolist()
     lossy = [drawn(replace(CALM, lossy=1.0), s).units[CAMERA].places.tolist() for s in range(40)]
     assert any(whole[-1] not in result for result in lossy)
     assert any(whole[-1] in result and len(result) < len(whole) for result in lossy)
@@ -103,7 +103,7 @@ def test_units_that_could_not_be_encoded_are_in_no_window() -> None:
     usable[::2] = False
     units[CAMERA] = units[CAMERA]._replace(usable=usable)
     windows = WindowSet([replace(FLIGHT, units=units)], 0.5, 0.1)
-    places = windows.at(0, END_NS, Configuration()).units[CAMERA].places
+    places = windows.at(0, END_NS, WindowConfiguration()).units[CAMERA].places
     assert len(places)
     assert (places % 2 == 1).all()
 

@@ -10,7 +10,7 @@ import pytest
 from mmedge_lab.judging.bench import UnmeasuredError
 from mmedge_lab.rivals.mmedge import predictor_bench
 from mmedge_lab.rivals.mmedge.predictor_bench import judged
-from mmedge_lab.training.accuracy_predictor_samples import LEARNT_RATES, Windows
+from mmedge_lab.training.accuracy_predictor_samples import LEARNT_RATES, SampledWindows
 from mmedge_ros.configuration.accuracy_predictor import Indicators
 from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 
@@ -29,7 +29,7 @@ def test_a_table_that_is_right_has_no_regret_and_no_error(
     monkeypatch.setattr(predictor_bench, 'replayed_space', lambda _: SPACE)
     monkeypatch.setattr(predictor_bench, 'table_of', lambda _: table)
     known = np.zeros((2, len(SPACE), len(Indicators._fields)))
-    right = Windows(np.tile(table, (2, 1)), known, np.zeros(2, np.int64))
+    right = SampledWindows(np.tile(table, (2, 1)), known, np.zeros(2, np.int64))
     nothing = {'regret': 0.0, 'squared': 0.0, 'windows': 2}
     assert judged(tmp_path, False, right) == pytest.approx(nothing)
     wrong = right._replace(values=right.values[:, ::-1])

@@ -14,7 +14,7 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import BenchRequest
 from mmedge_lab.judging.bench_table import bench_table
 from mmedge_lab.judging.run_bench import judge
-from mmedge_lab.rivals.smtm.methods import Answer
+from mmedge_lab.rivals.smtm.methods import LookAnswer
 from mmedge_lab.rivals.smtm.recognition_bench import FULL, TAPS, bench, sums_of
 from mmedge_lab.rivals.smtm.streams import DRIFT, KINDS, Stream
 from mmedge_lab.rivals.smtm.subject import read_bench_crops
@@ -27,10 +27,10 @@ class Scripted:
 
     bytes = 2000
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: LookAnswer) -> None:
         self.answers = list(answers)
 
-    def look(self, row: int, track: int) -> Answer:
+    def look(self, row: int, track: int) -> LookAnswer:
         return self.answers.pop(0)
 
 
@@ -38,11 +38,11 @@ def test_what_is_saved_is_beside_all_stages_without_a_lookup() -> None:
     rows = np.array([0, 1, 2, 0, 1])
     stream = Stream(rows, rows, np.zeros(5, np.int64))
     method = Scripted(
-        Answer(0, 1, 0.0001),
-        Answer(1, 1, 0.0003),
-        Answer(0, 2, 0.0005),
-        Answer(0, 0, 0.0),
-        Answer(1, 2, 0.0005, reused=0.5),
+        LookAnswer(0, 1, 0.0001),
+        LookAnswer(1, 1, 0.0003),
+        LookAnswer(0, 2, 0.0005),
+        LookAnswer(0, 0, 0.0),
+        LookAnswer(1, 2, 0.0005, reused=0.5),
     )
     sums = sums_of(method, stream, np.array([0, 1, 2]), STAGE_SECONDS)
     assert (sums['right'], sums['looks'], sums['early']) == (4, 5, 2)

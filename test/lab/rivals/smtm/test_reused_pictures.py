@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from tiny_recogniser import CLASSES, write_tiny_recogniser
 
-from mmedge_lab.rivals.smtm.methods import Answer
+from mmedge_lab.rivals.smtm.methods import LookAnswer
 from mmedge_lab.rivals.smtm.reused_pictures import ReusedBlocks
 from mmedge_ros.encoding.classifier_description import describe_classifier
 from mmedge_ros.encoding.crops import CropForm
@@ -33,7 +33,9 @@ class Reusing(ReusedBlocks):
         super().__init__(classifier, FORM, crops, limit, **more)
 
 
-def looks(classifier: TappedClassifier, *crops: NDArray[np.uint8], **more: bool) -> list[Answer]:
+def looks(
+    classifier: TappedClassifier, *crops: NDArray[np.uint8], **more: bool
+) -> list[LookAnswer]:
     method = Reusing(classifier, np.stack(crops), **more)
     return [method.look(row, 0) for row in range(len(crops))]
 

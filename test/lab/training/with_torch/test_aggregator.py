@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.networks.aggregator import Aggregate, Aggregator
+from mmedge_lab.training.networks.aggregator import Aggregator, NetworkAggregate
 from mmedge_lab.training.networks.export import check_fusion_export, export_fusion
 from mmedge_lab.training.networks.fusion_network import (
     FusionBatch,
@@ -203,8 +203,10 @@ def test_without_a_camera_unit_there_is_nothing_but_what_was_learned() -> None:
 
 def test_a_missing_modality_is_masked_whatever_its_tensors_hold() -> None:
     head = fusion().head
-    absent = [Aggregate(grids(s, 1, 32), grids(s, 1, 20), torch.zeros(1, 3)) for s in (1, 2)]
-    camera = Aggregate(grids(3, 1, 32), grids(4, 1, 64), torch.tensor([[1.0, 0.1, 1.0]]))
+    absent = [
+        NetworkAggregate(grids(s, 1, 32), grids(s, 1, 20), torch.zeros(1, 3)) for s in (1, 2)
+    ]
+    camera = NetworkAggregate(grids(3, 1, 32), grids(4, 1, 64), torch.tensor([[1.0, 0.1, 1.0]]))
     with torch.no_grad():
         assert torch.equal(head(camera, absent[0]), head(camera, absent[1]))
 

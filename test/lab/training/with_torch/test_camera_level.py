@@ -20,7 +20,7 @@ from mmedge_lab.training.grid_projection import (
     fit_projections,
 )
 from mmedge_lab.training.network_export import check_stages, export_camera_level
-from mmedge_lab.training.networks.camera_level import CameraLevel, feature_channels
+from mmedge_lab.training.networks.camera_level import CameraLevelNetwork, feature_channels
 from mmedge_ros.encoding.detection_heads import UltralyticsHead
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.feature_grid import (
@@ -160,7 +160,7 @@ def test_learned_channels_are_the_projected_features(
     picture = pictures(1, seed=7)[0]
     features = FeatureReader(network, SIZE).features(picture)
     wanted = projection.weight @ features + projection.bias[:, None]
-    level = CameraLevel(copy.deepcopy(network).fuse(verbose=False), projection, SIZE)
+    level = CameraLevelNetwork(copy.deepcopy(network).fuse(verbose=False), projection, SIZE)
     with torch.no_grad():
         grid, _ = level(torch.from_numpy(blob_of(picture)))
     np.testing.assert_allclose(grid[0, 48:].numpy(), wanted.reshape(16, 30, 40), atol=2e-3)
@@ -169,7 +169,7 @@ def test_learned_channels_are_the_projected_features(
 def test_files_that_differ_from_the_network_are_refused(
     stages: list[Path], projection: GridProjection
 ) -> None:
-    other = CameraLevel(lively(GRID_CLASSES, seed=1).fuse(verbose=False), projection, SIZE)
+    other = CameraLevelNetwork(lively(GRID_CLASSES, seed=1).fuse(verbose=False), projection, SIZE)
     with pytest.raises(TrainingError, match='the exported network differs'):
         check_stages(other, stages, SIZE, pictures(1))
 
@@ -177,11 +177,11 @@ def test_files_that_differ_from_the_network_are_refused(
 def test_networks_that_do_not_suit_are_refused(network: Any) -> None:
     fused = copy.deepcopy(network).fuse(verbose=False)
     with pytest.raises(TrainingError, match=r'a projection of shape \(16, 3\)'):
-        CameraLevel(fused, GridProjection.empty(3), SIZE)
+        CameraLevelNetwork(fused, GridProjection.empty(3), SIZE)
     with pytest.raises(TrainingError, match='both sides must be multiples of 32'):
-        CameraLevel(fused, None, (160, 120))
+        CameraLevelNetwork(fused, None, (160, 120))
     with pytest.raises(TrainingError, match='the network has the classes person, car'):
-        CameraLevel(lively(('person', 'car')), None, SIZE)
+        CameraLevelNetwork(lively(('person', 'car')), None, SIZE)
 
 
 def test_small_levels_learn_to_tell_what_the_large_one_tells(network: Any) -> None:

@@ -21,7 +21,7 @@ from mmedge_lab.training.fusion_training import (
 from mmedge_lab.training.networks.fusion_network import FusionNetwork
 from mmedge_lab.training.window_batches import joined
 from mmedge_lab.training.window_judging import judge
-from mmedge_lab.training.window_set import Configuration, Window, WindowSet
+from mmedge_lab.training.window_set import Window, WindowConfiguration, WindowSet
 
 SLOW = (10.0, 10.0)
 TINY = FusionSettings(epochs=2, batch=4, seed=3, threads=1, thinning=1)
@@ -44,7 +44,7 @@ def validation() -> WindowSet:
 
 
 def chosen(validation: WindowSet) -> tuple[Window, ...]:
-    return tuple(validation.at(*place, Configuration()) for place in validation.ends)
+    return tuple(validation.at(*place, WindowConfiguration()) for place in validation.ends)
 
 
 def trained(
@@ -155,7 +155,7 @@ def test_rivals_are_trained_in_the_same_way(
     whole: FusionTraining, windows: WindowSet, tmp_path: Path, settings: FusionSettings
 ) -> None:
     rival = trained(windows, tmp_path / 'rival.pt', settings)
-    batch = joined(windows, [windows.at(*windows.ends[-1], Configuration())])
+    batch = joined(windows, [windows.at(*windows.ends[-1], WindowConfiguration())])
     maps = [run_network(t.network, batch) for t in (rival, whole)]
     assert maps[0].shape == maps[1].shape
     assert (maps[0] != maps[1]).any()

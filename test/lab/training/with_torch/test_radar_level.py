@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.networks.radar_network import RADAR_SHAPES, RadarNetwork, RadarProbe
+from mmedge_lab.training.networks.radar_network import RADAR_SHAPES, RadarProbe, RadarUnitNetwork
 from mmedge_lab.training.radar_training import check_radar_stages, export_radar_level
-from mmedge_ros.encoding.radar_network import RadarNetwork as RadarLevel
+from mmedge_ros.encoding.radar_network import RadarUnitNetwork as RadarLevel
 from mmedge_ros.encoding.radar_network import inputs_of
 
 
@@ -23,9 +23,9 @@ def scan(seed: int, count: int = 20) -> np.ndarray:
     return np.column_stack((x, *sides, *values)).astype(np.float32)
 
 
-def lively(level: str, seed: int = 0) -> RadarNetwork:
+def lively(level: str, seed: int = 0) -> RadarUnitNetwork:
     torch.manual_seed(seed)
-    network = RadarNetwork(level)
+    network = RadarUnitNetwork(level)
     for module in network.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             torch.nn.init.uniform_(module.weight, 0.2, 1.0)
@@ -52,7 +52,7 @@ def test_every_level_puts_out_the_same_kind_of_grid(level: str) -> None:
 
 def test_levels_grow_from_small_to_large() -> None:
     small, medium, large = (
-        sum(p.numel() for p in RadarNetwork(level).parameters()) for level in RADAR_SHAPES
+        sum(p.numel() for p in RadarUnitNetwork(level).parameters()) for level in RADAR_SHAPES
     )
     assert small < medium < large < 1_000_000
 
@@ -69,7 +69,7 @@ def test_what_is_seen_from_above_reaches_the_grid() -> None:
 def test_a_network_learns_where_someone_is() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    network, probe = RadarNetwork('small').train(), RadarProbe()
+    network, probe = RadarUnitNetwork('small').train(), RadarProbe()
     weights = [*network.parameters(), *probe.parameters()]
     optimizer = torch.optim.Adam(weights, 1e-2)
     inputs = rasters(scan(0), scan(1))

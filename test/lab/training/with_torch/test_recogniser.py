@@ -11,7 +11,7 @@ import torch
 
 from mmedge_lab.training.crop_set import CROP_SIZE, CropSet, SeenCrop, crop_set
 from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork, pooled
-from mmedge_lab.training.recogniser_labels import CLASSES, Facts
+from mmedge_lab.training.recogniser_labels import CLASSES, LabelFacts
 from mmedge_lab.training.recogniser_session import (
     RecogniserRequest,
     fit_memory,
@@ -43,7 +43,7 @@ def painted(kind: int, scene: int) -> SeenCrop:
     crop[:] = random.integers(60, 120, 3)
     middle = np.array([kind % 4, kind // 4 % 4, kind // 16]) * (75, 75, 200)
     crop[18:54, 12:36] = middle
-    return SeenCrop(crop, Facts(kind, kind % 8, kind % 2, -1), 40.0, 0, scene, kind)
+    return SeenCrop(crop, LabelFacts(kind, kind % 8, kind % 2, -1), 40.0, 0, scene, kind)
 
 
 @pytest.fixture(scope='module')
