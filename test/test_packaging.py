@@ -74,7 +74,7 @@ def offenders(pattern: re.Pattern[str], allowed: tuple[str, ...]) -> list[str]:
 
 def test_imports_are_found_in_every_disguise(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], 'ROOT', tmp_path)
-    module = tmp_path / 'mmedge_ros/fusion/module.py'
+    module = tmp_path / 'mmedge_ros/tracking/module.py'
     module.parent.mkdir(parents=True)
     module.write_text(
         'import rclpy.node\n'
@@ -149,7 +149,7 @@ def test_the_rooms_are_layers_in_two_packages() -> None:
         ('mmedge_ros/tracking/tracker.py', 'rclpy.node', 'Only ros'),
         ('mmedge_lab/judging/strata_sums.py', 'sensor_msgs.msg', 'Only ros'),
         ('mmedge_ros/commands/up.py', 'rclpy', 'Only ros'),
-        ('mmedge_ros/fusion/feature_fusion.py', 'torch', 'The flight path'),
+        ('mmedge_ros/windows/feature_fusion.py', 'torch', 'The flight path'),
         ('mmedge_lab/judging/strata_sums.py', 'ultralytics', 'The flight path'),
     ],
 )
@@ -443,7 +443,7 @@ def test_pip_installs_the_package_without_messages_where_ros_is_absent(tmp_path:
         cwd=tmp_path,
         AMENT_PREFIX_PATH=str(tmp_path / 'nothing here'),
     )
-    assert (target / 'mmedge_ros/data_types.py').is_file()
+    assert (target / 'mmedge_ros/core/data_types.py').is_file()
     assert not (target / 'mmedge_ros/msg').exists()
     assert (target / 'share/mmedge_ros/config/fastdds.xml').is_file()
     wheel_facts = (target / f'mmedge_ros-{mmedge_ros.__version__}.dist-info/WHEEL').read_text()
@@ -461,7 +461,7 @@ FEW_MESSAGES = (
 COLCON_CHECK = """
 . install/setup.sh
 python -P -c '
-import mmedge_ros.action, mmedge_ros.data_types, mmedge_ros.msg, mmedge_ros.srv
+import mmedge_ros.action, mmedge_ros.core.data_types, mmedge_ros.msg, mmedge_ros.srv
 from rclpy.serialization import deserialize_message, serialize_message
 message = mmedge_ros.msg.TrackArray(lost=["radar"])
 assert deserialize_message(serialize_message(message), mmedge_ros.msg.TrackArray) == message

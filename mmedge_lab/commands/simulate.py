@@ -151,7 +151,7 @@ def _simulate_set(out: Path, name: str, jobs: int) -> None:
 def _simulate_scenes(out: Path, jobs: int) -> None:
     from mmedge_lab.simulation.standard_sets import SCENES
     from mmedge_lab.training.scene_pictures import write_scene_pictures
-    from mmedge_ros.records.ground_truth import PERSON
+    from mmedge_ros.replay.ground_truth import PERSON
 
     with StatusLine('scenes') as line:
         pictures = write_scene_pictures(out, SCENES, jobs, line.advance)

@@ -14,8 +14,8 @@ from mmedge_lab.judging import TEMPLATES
 from mmedge_lab.judging.bench import Bench, Figure, Results, Row, Subject, Sums, total_of
 from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate, drawn_quantiles, interval
 from mmedge_lab.judging.run_bench import Judged
-from mmedge_ros.data_types import FloatArray
-from mmedge_ros.records.plain_values import plain_values
+from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.core.plain_values import plain_values
 from mmedge_ros.report.page import markdown_table, render_page
 from mmedge_ros.report.report_files import write_files
 

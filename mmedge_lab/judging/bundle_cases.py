@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_ros.configuration.configuration_space import from_cheapest
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
+from mmedge_ros.adaptation.configuration_space import from_cheapest
+from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 
 RATES: Mapping[str, tuple[float, ...]] = {CAMERA: (10.0, 20.0, 30.0), RADAR: (5.0, 10.0, 20.0)}
 REUSE = (1, 2, 3, 6)

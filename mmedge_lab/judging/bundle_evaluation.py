@@ -33,9 +33,9 @@ from mmedge_lab.judging.strata_sums import (
     sums_of_stratum,
 )
 from mmedge_lab.simulation.flight_folder import read_description
+from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.records.device_profile import DeviceProfile
 from mmedge_ros.report.accuracy import accuracy_of
 
 NAME = 'evaluate-bundle'

@@ -10,8 +10,8 @@ from pathlib import Path
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bundle_cases import Strategy
 from mmedge_lab.judging.cached_networks import CachedNetworks
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.bundle.weights import sha256_of
@@ -20,8 +20,8 @@ from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
-from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.windows.skip_control import SkipParameters
 
 # The figures of a configuration are those of full windows.
 _NO_SKIPPING = SkipParameters(delta=0.0)

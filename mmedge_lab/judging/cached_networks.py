@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
-from mmedge_ros.aggregation.streaming_aggregator import Aggregate
-from mmedge_ros.aggregation.window_bank import Steps
+from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.windows.streaming_aggregator import Aggregate
+from mmedge_ros.windows.window_bank import Steps
 
 # The windows of a ten-second flight: of one camera configuration and nine of the radar.
 _MOST_BYTES = 1_750_000_000

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mmedge_lab.judging.steered_replay import SteeredReplay, Steering
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
     Appearance,
@@ -24,7 +24,10 @@ from mmedge_ros.data_types import (
     Unit,
     UnitFeatures,
 )
+from mmedge_ros.core.device_profile import DeviceProfile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.object_memory import ObjectMemory
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.geometry.image_motion import Grey
@@ -32,11 +35,8 @@ from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.ground_truth import GroundTruth
-from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.recurrence.object_memory import ObjectMemory
 from mmedge_ros.replay import ReplayError
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.offline_session import begin_record
 from mmedge_ros.replay.recording import Recording

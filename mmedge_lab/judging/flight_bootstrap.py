@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.simulation.flight_folder import read_description
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 RESAMPLES = 4000
 CONFIDENCE = 0.95

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load_flight
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
+from mmedge_ros.replay.ground_truth import GroundTruth, TrueFrame
 from mmedge_ros.replay.recording import Recording
 
 

@@ -19,11 +19,11 @@ from mmedge_lab.judging.cached_networks import CachedNetworks
 from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_lab.judging.flight_cases import CachedTruth, encoded_with_truth
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.device_profile import read_profile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.records.device_profile import read_profile
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.accuracy import Accuracy, accuracy_of
 

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.memory.moment import Vectors
 from mmedge_ros.memory.query import COLOURS, ParsedQuery

@@ -21,9 +21,9 @@ import yaml
 
 from mmedge_lab.judging.bundle_cases import ANY, DECISION_FUSION, FUSION, case_named
 from mmedge_lab.judging.bundle_evaluation import CONFIGURATIONS, NAME
-from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.untrusted_files import shown
+from mmedge_ros.adaptation import ConfigurationError
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.untrusted_files import shown
 
 MEASURE = '0.9 streaming mean IoU + 0.1 people placed within 2 m, the same service times for all'
 PLACES_WEIGHT = 0.1

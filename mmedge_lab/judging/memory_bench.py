@@ -48,7 +48,7 @@ from mmedge_lab.judging.memory_truth import (
     questions,
     words_of,
 )
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.weights import sha256_of

@@ -33,7 +33,7 @@ from mmedge_lab.simulation.appearance import MoverLook, looks_of
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.flight_folder import read_description
 from mmedge_lab.worker_processes import peak_memory
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Box
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Box
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.crops import cut
 from mmedge_ros.encoding.detector import Image
@@ -43,7 +43,7 @@ from mmedge_ros.memory.moment import StoredItem, Vectors, ViewKind
 from mmedge_ros.memory.store import ItemTable, MemoryReader, memory_folder
 from mmedge_ros.memory.store_file import FILE_NAME
 from mmedge_ros.memory.views import MARGIN, object_thumbnail, picture_of
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.report_files import (
     arrays_bytes,

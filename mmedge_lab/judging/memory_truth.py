@@ -15,10 +15,10 @@ import numpy as np
 
 from mmedge_lab.simulation.appearance import MoverLook
 from mmedge_lab.simulation.world import Mover
-from mmedge_ros.data_types import NS_PER_S, Box
+from mmedge_ros.core.data_types import NS_PER_S, Box
 from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.memory.views import LEAST_HEIGHT
-from mmedge_ros.records.ground_truth import TrueFrame, TrueScene
+from mmedge_ros.replay.ground_truth import TrueFrame, TrueScene
 from mmedge_ros.report.truth_matching import MINIMUM_VISIBILITY
 
 # A view lies on an object that shares so much (IoU) with its box.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.memory.moment import STILL_BELOW, Motion
 from mmedge_ros.memory.query import Phrase
 from mmedge_ros.memory.relations import NEAR
@@ -22,7 +22,7 @@ from mmedge_ros.questions.observations import Observations, ObservedTrack, drone
 from mmedge_ros.questions.place_words import Anchor, PlaceLimit, Side
 from mmedge_ros.questions.question import Asked, Kind, Measure, Question, Sense
 from mmedge_ros.questions.time_words import Instant, Span
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.truth_matching import MINIMUM_VISIBILITY
 
 # One of our tracks is of the object that is nearest to it, within this (m), most of the time.

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from mmedge_ros.configuration.configuration_loop import ConfigurationLoop
-from mmedge_ros.data_types import (
+from mmedge_ros.adaptation.configuration_loop import ConfigurationLoop
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     Configuration,
     Decision,
@@ -23,11 +23,11 @@ from mmedge_ros.data_types import (
     UnitOutcome,
     UnitReceipt,
 )
+from mmedge_ros.core.device_profile import DeviceProfile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.sensing.capture_control import ConfigurationSchedule

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from mmedge_lab.judging.bench import Figure, Sums
-from mmedge_ros.data_types import FloatArray, Track
-from mmedge_ros.records.ground_truth import GroundTruth
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import FloatArray, Track
+from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.accuracy import SIZE_EDGES, VISIBILITY_EDGES, Accuracy, bands
 from mmedge_ros.report.accuracy_samples import (
     ErrorSamples,

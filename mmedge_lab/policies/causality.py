@@ -19,7 +19,7 @@ from mmedge_lab.policies.schedule import (
     UnitKey,
     Use,
 )
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 
 
 class Promise(Enum):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # Standardised inputs are cut here: what was never seen in training must not run away.
 CUT = 4.0

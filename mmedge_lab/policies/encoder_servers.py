@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mmedge_lab.policies.schedule import Arrival, Encoding
 from mmedge_lab.policies.settings import ServiceTimes
-from mmedge_ros.data_types import Configuration
+from mmedge_ros.core.data_types import Configuration
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl
 
 # Windows, or units of a modality, that may wait: what waits longer is of no use at its turn.

@@ -15,7 +15,15 @@ import numpy as np
 
 from mmedge_lab.policies.dense_network import DenseNetwork, logistic
 from mmedge_lab.policies.policy_features import partners, strong_detections
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, Detection, FloatArray, UnitFeatures
+from mmedge_ros.core.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    Box,
+    Detection,
+    FloatArray,
+    UnitFeatures,
+)
 from mmedge_ros.geometry.box_overlap import overlap
 
 # Weaker detections are not made up.

@@ -12,11 +12,11 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_lab.policies.causality import Promise
 from mmedge_lab.policies.schedule import Encoding, PlannedDecision, Schedule, Use
 from mmedge_lab.policies.settings import PolicySettings
-from mmedge_ros.aggregation.window_bank import Steps
-from mmedge_ros.fusion.feature_fusion import FusionNetworks
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.window_assembler import ClosedWindow
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.windows.feature_fusion import FusionNetworks
+from mmedge_ros.windows.window_bank import Steps
 
 
 class Pipelined(NamedTuple):

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.policies.steering import Facts
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, Detection, FloatArray, UnitFeatures
+from mmedge_ros.core.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    Box,
+    Detection,
+    FloatArray,
+    UnitFeatures,
+)
 from mmedge_ros.geometry.box_overlap import overlap
 
 # Detections from here on begin tracks.

@@ -23,19 +23,20 @@ from mmedge_lab.policies.scheduled_replay import StoredFeatures, replay_schedule
 from mmedge_lab.policies.settings import PolicySettings, ServiceTimes, slowed
 from mmedge_lab.policies.steering import ChooserSteering, Plugins
 from mmedge_lab.policies.window_policies import Blocking, NonBlocking
-from mmedge_ros.configuration.accuracy_predictor import AccuracyPredictor
-from mmedge_ros.configuration.bundle_configurations import bundle_predictor, bundle_space
-from mmedge_ros.configuration.caps_policy import BadCaps, CapsParameters, WorryingCaps
-from mmedge_ros.configuration.configuration_loop import (
+from mmedge_ros.adaptation.accuracy_predictor import AccuracyPredictor
+from mmedge_ros.adaptation.bundle_configurations import bundle_predictor, bundle_space
+from mmedge_ros.adaptation.caps_policy import BadCaps, CapsParameters, WorryingCaps
+from mmedge_ros.adaptation.configuration_loop import (
     ConfigurationLoop,
     ConfigurationLoopParameters,
 )
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.unit_time_profile import (
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
+from mmedge_ros.adaptation.power_policy import NEVER
+from mmedge_ros.adaptation.unit_time_profile import (
     UnitTimeProfile,
     unit_times_from_profile,
 )
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -43,17 +44,16 @@ from mmedge_ros.data_types import (
     ModalityConfiguration,
     UnitFeatures,
 )
+from mmedge_ros.core.device_profile import DeviceProfile
+from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.core.untrusted_files import shown
 from mmedge_ros.encoding.bundle.model_bundle import model_levels
-from mmedge_ros.fusion.feature_fusion import FusionNetworks
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.power.power_policy import NEVER
-from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.skipping.skip_control import SkipParameters
-from mmedge_ros.untrusted_files import shown
+from mmedge_ros.windows.feature_fusion import FusionNetworks
+from mmedge_ros.windows.skip_control import SkipParameters
 
 _LIMIT = 0.05
 # Latency limits that windows may have as deadlines, s.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from mmedge_ros.data_types import NS_PER_S, Configuration
+from mmedge_ros.core.data_types import NS_PER_S, Configuration
 
 # Modality and sequence.
 UnitKey: TypeAlias = tuple[str, int]

@@ -16,7 +16,7 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight, StoredEncoder, set_
 from mmedge_lab.policies.schedule import Arrival, Encoding, PlannedDecision, Schedule, UnitKey, Use
 from mmedge_lab.policies.settings import with_trail
 from mmedge_lab.policies.steering import Imputer
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     RADAR,
     Decision,
     ModalityConfiguration,
@@ -25,11 +25,11 @@ from mmedge_ros.data_types import (
     UnitFeatures,
     extend_trail,
 )
+from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
-from mmedge_ros.records.run_record import RunRecord, UnitCounts
 from mmedge_ros.sensing import SensingError
 
 _NO_GRID = np.zeros((0, 0, 0), np.float16)

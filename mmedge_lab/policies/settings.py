@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.steered_replay import Steering
 from mmedge_lab.policies.schedule import Arrival, Encoding
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     Configuration,
     ModalityConfiguration,
     UnitFeatures,
     extend_trail,
 )
+from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.records.device_profile import DeviceProfile
 
 FeaturesOf = Callable[[Arrival, ModalityConfiguration], UnitFeatures | None]
 # How encode times of `config/profiles/default.yaml` scatter about their median.

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.policies.schedule import Arrival, Encoding, PlannedDecision, UnitKey
 from mmedge_lab.policies.settings import PolicySettings, with_trail
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     Configuration,
     ModalityConfiguration,

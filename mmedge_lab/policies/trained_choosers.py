@@ -15,7 +15,7 @@ import numpy as np
 from mmedge_lab.policies.dense_network import DenseNetwork, logistic
 from mmedge_lab.policies.policy_features import policy_features
 from mmedge_lab.policies.steering import Facts
-from mmedge_ros.data_types import CAMERA, Configuration, FloatArray
+from mmedge_ros.core.data_types import CAMERA, Configuration, FloatArray
 
 
 @dataclass(frozen=True, eq=False)

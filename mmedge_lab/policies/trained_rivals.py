@@ -28,11 +28,11 @@ from mmedge_lab.policies.imputation import OUTPUTS, PERSON_FIELDS, TrainedImpute
 from mmedge_lab.policies.policy_features import POLICY_FIELDS
 from mmedge_lab.policies.steering import Plugins
 from mmedge_lab.policies.trained_choosers import TrainedGate, TrainedSelector
-from mmedge_ros.configuration.bundle_configurations import bundle_space
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration
+from mmedge_ros.adaptation.bundle_configurations import bundle_space
+from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration
+from mmedge_ros.core.untrusted_files import read_bounded, shown
 from mmedge_ros.encoding.bundle.manifest import Manifest
 from mmedge_ros.report.report_files import write_files
-from mmedge_ros.untrusted_files import read_bounded, shown
 
 FOLDER, INDEX = 'rivals', 'rivals.json'
 GATING, SELECTION, IMPUTATION = 'modality_gating', 'model_selection', 'imputation'

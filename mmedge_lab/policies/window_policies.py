@@ -21,7 +21,7 @@ from mmedge_lab.policies.schedule import (
 )
 from mmedge_lab.policies.settings import PolicySettings
 from mmedge_lab.policies.steering import Course
-from mmedge_ros.data_types import Configuration
+from mmedge_ros.core.data_types import Configuration
 
 
 @dataclass(frozen=True)

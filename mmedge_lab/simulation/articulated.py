@@ -17,7 +17,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from mmedge_lab.simulation.curve import Curve
 from mmedge_lab.simulation.world import Body, MoverState
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # Below this speed, in m/s, the motion does not determine the heading.
 _SLOW = 0.25

@@ -22,7 +22,7 @@ from mmedge_lab.simulation.outline import Outline
 from mmedge_lab.simulation.textures import Floats, Image, noise_tile, pyramid
 from mmedge_lab.simulation.view import OUTLINE_POINTS, SHIFT, View, fixed_point
 from mmedge_lab.simulation.world import Body, SceneLight, World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 _RING = 8
 _TURN = np.linspace(0.0, 2.0 * np.pi, _RING, endpoint=False)

@@ -14,7 +14,7 @@ from mmedge_lab.simulation.painting_order import Standing
 from mmedge_lab.simulation.textures import Image, noise_tile, pyramid, wall_texture
 from mmedge_lab.simulation.view import SHIFT, View, fixed_point
 from mmedge_lab.simulation.world import Building, World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 _NEAR = 0.1
 # Tangents of the directions that faces are cut at; wider than any canvas.

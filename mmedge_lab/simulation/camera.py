@@ -21,7 +21,7 @@ from mmedge_lab.simulation.plant_picture import PlantPicture, SeenPlant
 from mmedge_lab.simulation.textures import Image
 from mmedge_lab.simulation.view import Lens, View, view_at
 from mmedge_lab.simulation.world import World
-from mmedge_ros.data_types import Box, FloatArray
+from mmedge_ros.core.data_types import Box, FloatArray
 
 # Ids of movers on the canvas of ids are 1 to 254; 255 is everything that stands.
 _STATIC = 255

@@ -26,7 +26,7 @@ from mmedge_lab.simulation.traffic import (
 )
 from mmedge_lab.simulation.visitors import draw_comers_and_goers, draw_trips
 from mmedge_lab.simulation.world import Mover
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # Mean radar cross-sections at 60-77 GHz, m^2.
 _CROSS_SECTION = {'person': 0.8, 'child': 0.4, 'dog': 0.15, 'cyclist': 1.5, 'car': 15.0}

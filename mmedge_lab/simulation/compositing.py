@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from mmedge_lab.simulation.textures import Image
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # Farther out than any canvas, and safely whole numbers.
 _FAR = 1e6

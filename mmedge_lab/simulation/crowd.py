@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mmedge_lab.simulation.traffic import VisibleStage, Walker
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 FEWEST, MOST = 2, 9  # people in a flight
 

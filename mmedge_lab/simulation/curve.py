@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 
 class Curve:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mmedge_lab.simulation.textures import Image
 from mmedge_lab.simulation.view import NEAR, View
 from mmedge_lab.simulation.world import DroneState, World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # Blur shorter than this, in pixels, is what the lens does anyway.
 _LEAST = 0.6

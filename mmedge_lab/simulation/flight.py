@@ -50,9 +50,9 @@ from mmedge_lab.simulation.radar import RadarSimulator
 from mmedge_lab.simulation.system_dynamics import SystemDynamics
 from mmedge_lab.simulation.world import World
 from mmedge_lab.worker_processes import WorkError, worker_streams
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME
-from mmedge_ros.records.ground_truth import TrueObject, TrueScene
+from mmedge_ros.replay.ground_truth import TrueObject, TrueScene
 
 # A process has to prepare the surroundings first: it pays off from so many seconds of flight on.
 _SECONDS_EACH = 3.0

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_lab.simulation import SimulationError
-from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml
+from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml
 
 FLIGHT_FILE = 'flight.yaml'
 _METADATA = 'metadata.yaml'

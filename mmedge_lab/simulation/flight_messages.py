@@ -18,13 +18,13 @@ from mmedge_lab.simulation.odometry import (
     VELOCITY_NOISE,
 )
 from mmedge_lab.simulation.system_dynamics import BatteryReading
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoState
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME
 from mmedge_ros.geometry.transforms import Transform, quaternion_from_rotation
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.records.ground_truth import TrueObject, TrueScene
+from mmedge_ros.replay.ground_truth import TrueObject, TrueScene
 
 CAMERA_FRAME = 'camera_optical_frame'
 RADAR_FRAME = 'radar_link'

@@ -16,7 +16,7 @@ from scipy.ndimage import gaussian_filter1d
 from mmedge_lab.simulation.curve import Curve
 from mmedge_lab.simulation.scenario import DistanceBand, SeedStream, generator
 from mmedge_lab.simulation.world import DroneState
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.transforms import Transform
 
 STEP = 0.05  # s between the knots of a flight

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.simulation.world import Timing, World
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 
 # The flight's begin; a multiple of every window grid.
 BEGIN_NS = 1_700_000_000 * NS_PER_S

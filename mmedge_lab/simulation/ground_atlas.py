@@ -22,7 +22,7 @@ from mmedge_lab.simulation.textures import (
     surface_tile,
 )
 from mmedge_lab.simulation.world import Ground, Lamp, World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 LEVELS = 9
 _RESOLUTIONS = (0.02, 0.03, 0.04, 0.06, 0.08)

@@ -16,7 +16,7 @@ from mmedge_lab.simulation.light import air_colour, extinction
 from mmedge_lab.simulation.textures import Floats, Image, noise_tile
 from mmedge_lab.simulation.view import Lens, View
 from mmedge_lab.simulation.world import World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # The index of a map is kept as a byte: so many steps to a map, and so many maps below 0.
 _STEPS = 16.0

@@ -15,7 +15,7 @@ from mmedge_lab.simulation.plant_picture import upright
 from mmedge_lab.simulation.textures import Image
 from mmedge_lab.simulation.view import SHIFT, View, fixed_point
 from mmedge_lab.simulation.world import Lamp, World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 _NEAREST = 0.6
 _POLE = np.array([88.0, 90.0, 92.0])

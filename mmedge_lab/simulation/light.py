@@ -10,7 +10,7 @@ import numpy as np
 
 from mmedge_lab.simulation.scenario import SeedStream, generator
 from mmedge_lab.simulation.world import Lamp, SceneLight
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 Range = tuple[float, float]
 Colour = tuple[float, float, float]

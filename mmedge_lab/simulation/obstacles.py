@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.simulation.world import Plant
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 _SAMPLES = np.linspace(0.0, 1.0, 41)
 

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from mmedge_lab.simulation.scenario import SeedStream, generator
 from mmedge_lab.simulation.world import World
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
 

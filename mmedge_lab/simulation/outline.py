@@ -22,7 +22,7 @@ from mmedge_lab.simulation.view import (
     sphere_outlines,
 )
 from mmedge_lab.simulation.world import Body, Mover, MoverState
-from mmedge_ros.data_types import Box, FloatArray
+from mmedge_ros.core.data_types import Box, FloatArray
 
 # Bodies with nothing farther ahead than this are behind the camera, in metres; no mover that
 # stands farther behind it reaches ahead.

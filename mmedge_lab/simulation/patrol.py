@@ -26,7 +26,7 @@ from mmedge_lab.simulation.flight_path import (
     wander,
 )
 from mmedge_lab.simulation.scenario import DistanceBand, SeedStream, generator
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 MAIN, BEYOND, ASIDE = 0, 1, 2
 _ORDER = (MAIN, BEYOND, MAIN, ASIDE)

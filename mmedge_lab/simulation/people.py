@@ -9,7 +9,7 @@ import numpy as np
 
 from mmedge_lab.simulation.articulated import Colour, PartList, Shape, moved, shape_of
 from mmedge_lab.simulation.skeleton import STANCES, Gait, Joints, Stance, standing, walking
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # BGR albedos; a draw varies them.
 _SKIN = ((180, 200, 232), (150, 175, 215), (120, 150, 198), (85, 115, 168), (55, 80, 122))

@@ -23,7 +23,7 @@ from mmedge_lab.simulation.painting_order import Standing
 from mmedge_lab.simulation.textures import Image, pyramid
 from mmedge_lab.simulation.view import SHIFT, View, fixed_point
 from mmedge_lab.simulation.world import Plant, World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 _SIZE = 256
 _REACH = 112.0

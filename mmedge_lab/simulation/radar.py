@@ -18,7 +18,7 @@ from mmedge_lab.simulation.radar_echoes import (
     mover_echoes,
 )
 from mmedge_lab.simulation.world import Building, Plant, World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.transforms import Transform
 
 # Weissberger's modified exponential decay below 14 m of leaves at 77 GHz:

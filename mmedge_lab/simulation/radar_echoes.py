@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.simulation.world import Building, Lamp, Mover, Plant, World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # Parts in front hide those behind: weight falls by e per metre of depth.
 _DEPTH_SCALE = 1.0

@@ -19,7 +19,7 @@ from mmedge_lab.simulation.articulated import (
 )
 from mmedge_lab.simulation.people import Clothing, add_person, draw_clothing
 from mmedge_lab.simulation.skeleton import BALL, riding, stepping
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 _GLASS: Colour = (58, 50, 44)
 _TYRE: Colour = (34, 34, 36)

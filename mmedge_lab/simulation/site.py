@@ -10,7 +10,7 @@ import numpy as np
 from mmedge_lab.simulation.obstacles import Block, Obstacles, distance_to_line
 from mmedge_lab.simulation.scenario import SeedStream, generator
 from mmedge_lab.simulation.world import Building, Ground, Lamp, Plant, Strip
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # What the drone flies past keeps this far off it, m.
 _SAFE = 3.5

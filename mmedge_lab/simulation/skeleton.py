@@ -15,7 +15,7 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from mmedge_lab.simulation.articulated import PHASES, moved, points
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 THIGH, SHIN, UPPER_ARM, FOREARM = 0.245, 0.246, 0.186, 0.146
 HIP_HEIGHT, SHOULDER_HEIGHT, ANKLE_HEIGHT = 0.53, 0.815, 0.05

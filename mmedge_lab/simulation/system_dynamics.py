@@ -17,7 +17,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from mmedge_lab.simulation.scenario import SeedStream, generator
 from mmedge_lab.simulation.world import World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.monitoring.system_state import SystemState
 
 STEP = 0.05  # s of the grid that everything is computed on

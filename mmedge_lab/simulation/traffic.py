@@ -18,7 +18,7 @@ from mmedge_lab.simulation.flight_path import FlownTrack, knots
 from mmedge_lab.simulation.obstacles import Block, Obstacles
 from mmedge_lab.simulation.scenario import DistanceBand
 from mmedge_lab.simulation.world import Strip
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 STEP = 0.1  # s between the knots of a course
 

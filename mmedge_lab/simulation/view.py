@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.textures import Image
 from mmedge_lab.simulation.world import World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform
 

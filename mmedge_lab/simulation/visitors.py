@@ -24,7 +24,7 @@ from mmedge_lab.simulation.traffic import (
     carriageway,
     loop_around,
 )
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # People who are there all the time, fewest and most, and how many come and go, alone or in pairs.
 _RESIDENTS = {MAIN: (2, 4), BEYOND: (1, 2)}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.simulation.scenario import Scenario
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform
 

@@ -31,10 +31,10 @@ from mmedge_lab.training.checkpoint import work_beside
 from mmedge_lab.training.fitted_parts import ENCODERS
 from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.flight_works import FlightArrays
-from mmedge_ros.configuration.accuracy_predictor import Indicators, bundle_accuracy
-from mmedge_ros.configuration.bundle_configurations import manifest_of
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.learned_accuracy import (
+from mmedge_ros.adaptation.accuracy_predictor import Indicators, bundle_accuracy
+from mmedge_ros.adaptation.bundle_configurations import manifest_of
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
+from mmedge_ros.adaptation.learned_accuracy import (
     FIELDS,
     SECTION,
     SURFACE,
@@ -45,9 +45,9 @@ from mmedge_ros.configuration.learned_accuracy import (
     surface_terms,
     within_bounds,
 )
-from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
+from mmedge_ros.core.data_types import CAMERA, RADAR, FloatArray
+from mmedge_ros.core.device_profile import PROBABILITIES
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.records.device_profile import PROBABILITIES
 from mmedge_ros.report.report_files import write_files
 
 # Pulls to zero that are tried, for the height of the surface and for its shape; infinite is the

@@ -28,11 +28,11 @@ from mmedge_lab.judging.strata_sums import place_samples
 from mmedge_lab.training import OnShare, TrainingError
 from mmedge_lab.training.flight_works import Arrays, FlightBeginning
 from mmedge_lab.training.gate_loop import Measured, cached_source
-from mmedge_ros.configuration.accuracy_predictor import Indicators
-from mmedge_ros.configuration.bundle_configurations import bundle_space
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.scene_indicators import SceneIndicators
-from mmedge_ros.data_types import (
+from mmedge_ros.adaptation.accuracy_predictor import Indicators
+from mmedge_ros.adaptation.bundle_configurations import bundle_space
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
+from mmedge_ros.adaptation.scene_indicators import SceneIndicators
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -42,11 +42,11 @@ from mmedge_ros.data_types import (
     Unit,
     UnitFeatures,
 )
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.report.accuracy_samples import STREAM_STEP_NS, stream_samples
-from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.windows.skip_control import SkipParameters
 
 # All rates of the camera; of the radar's the ends, as it matters little and in between is between.
 LEARNT_RATES = {CAMERA: (10.0, 20.0, 30.0), RADAR: (5.0, 20.0)}

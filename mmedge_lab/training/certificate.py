@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtr
 
-from mmedge_ros.data_types import FloatArray
-from mmedge_ros.skipping import SkippingError
+from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.windows import SkippingError
 
 # Fewer seeds than this say nothing of the shape of a distribution.
 FEWEST_SEEDS = 10

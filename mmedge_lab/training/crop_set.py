@@ -30,7 +30,7 @@ from mmedge_lab.training.scene_pictures import (
     instants,
     room_for_scenes,
 )
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.encoding.crops import CropForm, cut, resized
 from mmedge_ros.encoding.detector import Image
 

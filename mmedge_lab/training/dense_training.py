@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from mmedge_lab.policies.dense_network import DenseNetwork
 from mmedge_lab.training import TrainingError
-from mmedge_ros.data_types import FloatArray
-from mmedge_ros.parameter import parameter
+from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.core.parameter import parameter
 
 FEWEST_SAMPLES = 50
 FEWEST_FLIGHTS = 3

@@ -11,7 +11,7 @@ from mmedge_lab.training import OnShare, Report
 from mmedge_lab.training.flight_pictures import count_pictures, labelled_pictures, readable
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
-from mmedge_ros.records.ground_truth import PERSON, TrueFrame
+from mmedge_ros.replay.ground_truth import PERSON, TrueFrame
 from mmedge_ros.report.detector_accuracy import DetectorAccuracy, judge_detector
 from mmedge_ros.sensing.camera.image import Picture
 

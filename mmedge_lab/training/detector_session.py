@@ -52,9 +52,9 @@ from mmedge_lab.training.picture_set import (
     open_pictures,
     write_picture_set,
 )
+from mmedge_ros.core.untrusted_files import load_shallow_yaml
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.sensing.camera.image import Picture
-from mmedge_ros.untrusted_files import load_shallow_yaml
 
 # Shares of the progress shown: reading flights, training, judging.
 _READ, _TRAINED = 0.05, 0.95

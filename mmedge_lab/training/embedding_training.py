@@ -18,7 +18,7 @@ from torch.nn import functional
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.feature_cache import SCAN, SCAN_STEP, CachedFlight
 from mmedge_lab.training.networks.aggregator import Standardise
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.encoding.feature_grid import (
     CAMERA_CHANNELS,
     COLUMNS,

@@ -26,15 +26,15 @@ from mmedge_lab.judging.flight_bootstrap import flight_seeds
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.checkpoint import read_index, whole_folder
 from mmedge_lab.training.window_truth import WindowTruth, window_truth
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Unit
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Unit
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
-from mmedge_ros.fusion.radar_grid import RADAR_INPUT
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.recorded_truth import GROUND_TRUTH
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image
+from mmedge_ros.tracking.radar_grid import RADAR_INPUT
 
 SHAPES = {CAMERA: CAMERA_GRID, RADAR: RADAR_INPUT}
 SCAN = 'scan'

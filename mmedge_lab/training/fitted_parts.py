@@ -15,10 +15,10 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.measured_accuracy import with_accuracy
 from mmedge_lab.policies.trained_rivals import FOLDER, INDEX, encoders_digest
 from mmedge_lab.training import TrainingError
+from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml, read_bounded
 from mmedge_ros.encoding.bundle.manifest import MANIFEST, Manifest
 from mmedge_ros.report.report_files import write_files
 from mmedge_ros.tracking.noise_scale import NOISE_FILE
-from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, read_bounded
 
 # The entry of a part that holds the digest of the encoders.
 ENCODERS = 'encoders'

@@ -18,17 +18,17 @@ from mmedge_lab.training.feature_cache import (
     write_flight,
 )
 from mmedge_lab.training.picture_set import describe_flight
-from mmedge_ros.data_types import CAMERA, RADAR, ModalityConfiguration, Unit
+from mmedge_ros.core.data_types import CAMERA, RADAR, ModalityConfiguration, Unit
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
-from mmedge_ros.fusion.radar_grid import radar_fusion_input
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import EgoMotion, carried
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
 from mmedge_ros.geometry.transforms import TransformTree
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing.radar.filter import RadarLimits
+from mmedge_ros.tracking.radar_grid import radar_fusion_input
 
 # Boxes are not needed here: a high threshold leaves hardly one to sort out.
 _NO_BOXES = DetectorParameters(score_threshold=1.0)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from mmedge_lab.simulation.flight_folder import flights_in as flights_in  # noqa: PLC0414
 from mmedge_lab.training import TrainingError
-from mmedge_ros.records.ground_truth import TrueFrame
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.bag_topics import choose_topics
+from mmedge_ros.replay.ground_truth import TrueFrame
 from mmedge_ros.replay.recorded_truth import read_truth
 from mmedge_ros.replay.wire_formats import header_stamp_ns
 from mmedge_ros.sensing import SensingError

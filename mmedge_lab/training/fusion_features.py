@@ -34,13 +34,13 @@ from mmedge_lab.training.network_export import export_camera_level, write_graph
 from mmedge_lab.training.picture_set import describe_flight
 from mmedge_lab.training.radar_targets import radar_samples
 from mmedge_lab.training.teacher import Teacher
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.untrusted_files import load_shallow_yaml
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import Picture, decode_image
-from mmedge_ros.untrusted_files import load_shallow_yaml
 
 # Shares of the progress shown.
 _PARTS, _CACHED = 0.4, 0.9

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from mmedge_lab.training.epoch_training import FLOAT32
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 
 NARROW, WIDE = 'narrow', 'wide'
 LEVELS = ('small', 'medium', 'large')

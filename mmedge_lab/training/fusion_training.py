@@ -30,7 +30,7 @@ from mmedge_lab.training.networks.fusion_network import (
 from mmedge_lab.training.window_batches import WindowBatch, WindowSource
 from mmedge_lab.training.window_judging import Maps, judge
 from mmedge_lab.training.window_set import Window, WindowSet
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 
 _FORMAT = 1
 _WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 60, 5.0, 200

@@ -11,9 +11,9 @@ import yaml
 from mmedge_lab.training.certificate import Certificate, FlightLoss
 from mmedge_ros.encoding.bundle.manifest import MANIFEST, Manifest
 from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.bundle_gate import NETWORK, SECTION, WEIGHTS
-from mmedge_ros.skipping.gate import Gate, gate_bytes
+from mmedge_ros.windows import SkippingError
+from mmedge_ros.windows.bundle_gate import NETWORK, SECTION, WEIGHTS
+from mmedge_ros.windows.gate import Gate, gate_bytes
 
 # Audits compare with the usual loss, which is never nothing.
 _LEAST_LOSS = 1e-3

@@ -12,7 +12,7 @@ import numpy as np
 
 from mmedge_lab.judging.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_lab.training.certificate import FlightLoss
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     Configuration,
@@ -20,16 +20,13 @@ from mmedge_ros.data_types import (
     Measurement,
     UnitKey,
 )
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
-from mmedge_ros.fusion.feature_fusion import FeatureFusion
-from mmedge_ros.fusion.pairing import PairedUnits
+from mmedge_ros.core.device_profile import DeviceProfile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.pipeline_parts import MeasurementSource, decision_fusion_source
-from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.report.accuracy_samples import (
     STREAM_STEP_NS,
     PersonSamples,
@@ -37,12 +34,15 @@ from mmedge_ros.report.accuracy_samples import (
     stream_samples,
 )
 from mmedge_ros.report.truth_matching import MINIMUM_IOU, Mask
-from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.box_loss import decision_loss
-from mmedge_ros.skipping.early_decision import Gating
-from mmedge_ros.skipping.gate import EarlyDecisionClassifier
-from mmedge_ros.skipping.gate_features import GateFeatures
-from mmedge_ros.skipping.skip_control import SkipControl
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
+from mmedge_ros.tracking.pairing import PairedUnits
+from mmedge_ros.windows import SkippingError
+from mmedge_ros.windows.box_loss import decision_loss
+from mmedge_ros.windows.early_decision import Gating
+from mmedge_ros.windows.feature_fusion import FeatureFusion
+from mmedge_ros.windows.gate import EarlyDecisionClassifier
+from mmedge_ros.windows.gate_features import GateFeatures
+from mmedge_ros.windows.skip_control import SkipControl
 
 # What a picture and the scans paired with it say of people does not depend on the tracks, and
 # is more than half of the work of decision fusion.

@@ -44,21 +44,21 @@ from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.flight_works import Arrays, FlightArrays, FlightBeginning
 from mmedge_lab.training.gate_file import write_bundle_gate
 from mmedge_lab.training.gate_loop import AtRandom, FlightLoop, JudgedMoment, LoopSettings
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
     Configuration,
     FloatArray,
     ModalityConfiguration,
 )
-from mmedge_ros.fusion.feature_fusion import FeatureFusion
-from mmedge_ros.parameter import parameter
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
-from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.gate import Gate, gate_bytes
-from mmedge_ros.skipping.gate_features import FIELDS
-from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.windows.audits import AuditParameters
+from mmedge_ros.windows.feature_fusion import FeatureFusion
+from mmedge_ros.windows.gate import Gate, gate_bytes
+from mmedge_ros.windows.gate_features import FIELDS
+from mmedge_ros.windows.skip_control import SkipParameters
 
 # From hardly ever to nearly always: the pattern of skips should look like any gate's.
 SHARES = (0.05, 0.15, 0.4)

@@ -44,7 +44,7 @@ from mmedge_lab.training.dense_training import (
 )
 from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.flight_works import Arrays, FlightArrays
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -53,9 +53,9 @@ from mmedge_ros.data_types import (
     ModalityConfiguration,
     UnitFeatures,
 )
+from mmedge_ros.core.run_record import software_identity
 from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.records.run_record import software_identity
 from mmedge_ros.replay.recording import Recording
 
 # Pictures between those that are ready: all, every second or third where encoders do not keep up.

@@ -12,7 +12,7 @@ from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate, flight_seeds
 from mmedge_lab.policies.trained_rivals import encoders_digest
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.fitted_parts import ENCODERS
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.report.accuracy import accuracy_of

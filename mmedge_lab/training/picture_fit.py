@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from mmedge_lab.training import TrainingError
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.encoding.picture_drift import (
     DISTANCE,
     FLICKER,

@@ -30,7 +30,7 @@ from mmedge_lab.training.flight_pictures import (
     count_pictures,
     labelled_pictures,
 )
-from mmedge_ros.records.ground_truth import TrueFrame
+from mmedge_ros.replay.ground_truth import TrueFrame
 from mmedge_ros.report.truth_matching import MINIMUM_HEIGHT, MINIMUM_VISIBILITY
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import Picture

@@ -14,10 +14,10 @@ from mmedge_lab.training.feature_cache import FindTruth, recorded_truth
 from mmedge_lab.training.flight_encoders import RecordingGeometry, sensor_frames
 from mmedge_lab.training.picture_set import CLASSES
 from mmedge_lab.training.window_truth import TrueObjects, window_truth
-from mmedge_ros.data_types import RADAR, Unit
+from mmedge_ros.core.data_types import RADAR, Unit
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS, view_directions
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
-from mmedge_ros.records.ground_truth import CYCLIST, PERSON
+from mmedge_ros.replay.ground_truth import CYCLIST, PERSON
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.filter import RadarLimits, filter_returns

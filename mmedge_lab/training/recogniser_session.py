@@ -38,13 +38,13 @@ from mmedge_lab.training.recogniser_training import (
     plain_inputs,
 )
 from mmedge_lab.training.semantic_centres import fit_exits, fit_semantic_centres
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.core.plain_values import plain_values
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.classifier_description import ATTRIBUTES as ATTRIBUTE_OUTPUT
 from mmedge_ros.encoding.classifier_description import EXIT, FORMAT, LOGITS, SECTION
+from mmedge_ros.encoding.semantic_memory import SemanticCentres, centres_as_bytes
 from mmedge_ros.encoding.tapped_classifier import TappedClassifier
-from mmedge_ros.records.plain_values import plain_values
-from mmedge_ros.recurrence.semantic_memory import SemanticCentres, centres_as_bytes
 
 MEMORY_FILE = 'recogniser.npz'
 _BATCH = 256

@@ -43,7 +43,7 @@ from mmedge_lab.training.fusion_session import FusionRequest, train_fusion
 from mmedge_lab.training.fusion_settings import NARROW, WIDE, FusionSettings
 from mmedge_lab.training.imputation_training import RivalsRequest, build_rivals
 from mmedge_lab.training.noise_fit import fit_noise_scale, write_noise_scale
-from mmedge_ros.configuration.learned_accuracy import WEIGHTS
+from mmedge_ros.adaptation.learned_accuracy import WEIGHTS
 from mmedge_ros.encoding.bundle.manifest import MANIFEST, Manifest
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.report.report_files import write_files

@@ -34,7 +34,7 @@ from mmedge_lab.training.picture_set import (
     write_index,
 )
 from mmedge_lab.worker_processes import WorkError, do_works
-from mmedge_ros.records.ground_truth import TrueFrame
+from mmedge_ros.replay.ground_truth import TrueFrame
 
 PAIRS = 6  # instants of a scene
 _PICTURES = 2 * PAIRS

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.training import TrainingError
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.classifier_description import odds
-from mmedge_ros.recurrence.semantic_memory import SemanticCentres, accumulated, whitened
+from mmedge_ros.encoding.semantic_memory import SemanticCentres, accumulated, whitened
 
 # Share of the within-class covariance that is replaced by its mean variance: with fewer vectors
 # than dimensions it has directions without any spread, in which noise would decide.

@@ -13,14 +13,13 @@ import numpy as np
 
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.picture_set import CLASSES
-from mmedge_ros.data_types import CAMERA, Detection, Unit
+from mmedge_ros.core.data_types import CAMERA, Detection, Unit
 from mmedge_ros.encoding.bundle.model_bundle import is_bundle, load_bundle, open_detector
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.records.ground_truth import (
+from mmedge_ros.replay.ground_truth import (
     BODY_MIDDLE,
     PERSON,
     GroundTruth,
@@ -30,6 +29,7 @@ from mmedge_ros.records.ground_truth import (
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
 
 # Detections between these scores are neither right nor wrong.
 _SURE, _HALF_SURE = 0.4, 0.15

@@ -33,7 +33,7 @@ from mmedge_lab.training.checkpoint import new_folder, work_beside
 from mmedge_lab.training.scene_pictures import truth_of
 from mmedge_lab.worker_processes import WorkError, value_within
 from mmedge_ros import __version__
-from mmedge_ros.configuration.configuration_space import LEVELS_FROM_CHEAPEST, from_cheapest
+from mmedge_ros.adaptation.configuration_space import LEVELS_FROM_CHEAPEST, from_cheapest
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.bundle.weights import require_weights, sha256_of
@@ -41,7 +41,7 @@ from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.onnx_detector import OnnxDetector
 from mmedge_ros.encoding.ultralytics_export import exported_onnx
 from mmedge_ros.monitoring.machine import machine_description
-from mmedge_ros.records.ground_truth import PERSON, TrueFrame
+from mmedge_ros.replay.ground_truth import PERSON, TrueFrame
 from mmedge_ros.report.detector_accuracy import judge_detector
 from mmedge_ros.sensing.camera.image import Picture
 

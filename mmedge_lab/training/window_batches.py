@@ -14,7 +14,7 @@ from mmedge_lab.training.feature_cache import SHAPES, CachedFlight
 from mmedge_lab.training.fusion_settings import FusionSettings
 from mmedge_lab.training.window_set import MODALITIES, Window, WindowSet, epoch_order
 from mmedge_lab.training.window_truth import TrueObjects
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.feature_grid import canvas_placement
 
 

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from mmedge_lab.training.window_batches import WindowBatch, joined
 from mmedge_lab.training.window_set import Window, WindowConfiguration, WindowSet
 from mmedge_lab.training.window_truth import TrueObjects
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.feature_grid import (
     GRID_CLASSES,
     MAP_SHAPE,
     SEMANTIC_CHANNELS,
     empty_semantics,
 )
-from mmedge_ros.fusion.map_decoding import DecodingParameters, decode_maps
-from mmedge_ros.records.ground_truth import PERSON, TrueFrame
+from mmedge_ros.replay.ground_truth import PERSON, TrueFrame
 from mmedge_ros.report.truth_matching import counted_people, match_boxes
+from mmedge_ros.tracking.map_decoding import DecodingParameters, decode_maps
 
 TALL = 20.0
 _LOWEST = 0.05

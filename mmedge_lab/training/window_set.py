@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mmedge_lab.training.feature_cache import CachedFlight, UnitTimes
 from mmedge_lab.training.fusion_settings import FusionSettings, WindowRandomness
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.sensing.rate_control import RateControl, native_period_ns
 
 MODALITIES = (CAMERA, RADAR)

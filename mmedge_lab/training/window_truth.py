@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.training.picture_set import CLASSES
-from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
+from mmedge_ros.replay.ground_truth import GroundTruth, TrueFrame
 from mmedge_ros.report.truth_matching import MINIMUM_HEIGHT, MINIMUM_VISIBILITY
 
 FloatRows = NDArray[np.float32]

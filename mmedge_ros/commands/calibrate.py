@@ -21,7 +21,7 @@ from mmedge_ros.commands.options import (
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
-    from mmedge_ros.extrinsics.calibrate import CalibrationResult
+    from mmedge_ros.replay.extrinsics.calibrate import CalibrationResult
 
 # Shares that fall by less are the same.
 _WORSE = 0.02
@@ -49,10 +49,13 @@ def calibrate(
     away. Positions are kept as the recording, or --calibration, has them.
     """
     with plain_errors():
-        from mmedge_ros.extrinsics.calibrate import calibrate as estimate
-        from mmedge_ros.extrinsics.extrinsics_file import calibrated_transforms, write_extrinsics
-        from mmedge_ros.extrinsics.sightings import observe
         from mmedge_ros.geometry.calibration import read_calibration
+        from mmedge_ros.replay.extrinsics.calibrate import calibrate as estimate
+        from mmedge_ros.replay.extrinsics.extrinsics_file import (
+            calibrated_transforms,
+            write_extrinsics,
+        )
+        from mmedge_ros.replay.extrinsics.sightings import observe
         from mmedge_ros.replay.offline_session import detector_problems, replay_detector
         from mmedge_ros.replay.recording import Recording, TopicChoice
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mmedge_ros.commands import stopping
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Decision
 
 console = Console(stderr=True, highlight=False)
 

@@ -133,7 +133,7 @@ def examined(
 
 
 def _machine_checks(detector: str, profile: Path) -> dict[str, Check]:
-    from mmedge_ros.clock import SystemClock
+    from mmedge_ros.core.clock import SystemClock
     from mmedge_ros.monitoring.machine import machine_description
     from mmedge_ros.monitoring.system_files import SystemFiles
     from mmedge_ros.preflight.device_checks import check_devices

@@ -18,7 +18,7 @@ import typer
 from mmedge_ros.commands.options import argument, option
 
 if TYPE_CHECKING:
-    from mmedge_ros.cpu_limit.limit_trace import LimitTrace
+    from mmedge_ros.monitoring.cpu_limit.limit_trace import LimitTrace
 
 # As a trace: shares come from standard input.
 STREAMED = '-'
@@ -63,7 +63,11 @@ def limit(
 
 
 def _share_and_command(arguments: list[str], trace: str) -> tuple[LimitTrace, list[str]]:
-    from mmedge_ros.cpu_limit.limit_trace import StreamedShare, constant_share, read_trace
+    from mmedge_ros.monitoring.cpu_limit.limit_trace import (
+        StreamedShare,
+        constant_share,
+        read_trace,
+    )
 
     if trace == STREAMED:
         return StreamedShare(sys.stdin), _without_dashes(arguments)
@@ -88,7 +92,7 @@ def _without_dashes(command: list[str]) -> list[str]:
 def _run(share: LimitTrace, command: list[str], stdin: int | None = None) -> int:
     import psutil
 
-    from mmedge_ros.cpu_limit.limiter import CpuLimiter
+    from mmedge_ros.monitoring.cpu_limit.limiter import CpuLimiter
 
     try:
         process = subprocess.Popen(command, start_new_session=True, stdin=stdin)

@@ -109,7 +109,7 @@ def search(
     with plain_errors():
         from contextlib import ExitStack
 
-        from mmedge_ros.data_types import NS_PER_S
+        from mmedge_ros.core.data_types import NS_PER_S
         from mmedge_ros.memory.encoders import embedding_by, read_example
         from mmedge_ros.memory.search import SearchRequest, find_moments
         from mmedge_ros.memory.spaces import scorer_for
@@ -177,7 +177,7 @@ def forget(
     if sum((everything, track > 0, hours > 0.0)) != 1:
         raise typer.BadParameter('name one of --all, --track N and --older-than HOURS')
     with plain_errors():
-        from mmedge_ros.data_types import NS_PER_S
+        from mmedge_ros.core.data_types import NS_PER_S
         from mmedge_ros.memory.store import MemoryWriter, memories_of
 
         for folder in memories_of(flights):

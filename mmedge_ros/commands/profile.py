@@ -14,10 +14,10 @@ from mmedge_ros.commands.laboratory import REMEDY, offered
 from mmedge_ros.commands.options import argument, option
 
 if TYPE_CHECKING:
-    from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-    from mmedge_ros.configuration.profiling import PhaseSamples, ProfilePhase
+    from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
+    from mmedge_ros.adaptation.profiling import PhaseSamples, ProfilePhase
+    from mmedge_ros.core.device_profile import DeviceProfile
     from mmedge_ros.encoding.bricks import BrickCost
-    from mmedge_ros.records.device_profile import DeviceProfile
 
 _LEAST_PERCENT = 5.0
 
@@ -93,9 +93,9 @@ def _run(
     duration: tuple[float, float],
     checks: int,
 ) -> None:
-    from mmedge_ros.configuration.profiling import profile_phases
+    from mmedge_ros.adaptation.profiling import profile_phases
+    from mmedge_ros.core.device_profile import write_profile
     from mmedge_ros.encoding.bricks import costs_as_plain
-    from mmedge_ros.records.device_profile import write_profile
     from mmedge_ros.ros.sessions.profile_session import PhaseDuration, measure
 
     flight = bag or _flight()
@@ -123,7 +123,7 @@ def measured_bricks(model: Path) -> list[BrickCost]:
 
     :raises EncodingError: if the processor cannot run one
     """
-    from mmedge_ros.power.brick_measurement import measure_bricks
+    from mmedge_ros.adaptation.brick_measurement import measure_bricks
 
     bricks = []
     with StatusLine('measuring bricks') as line:
@@ -141,9 +141,9 @@ def chosen_space(bag: Path, bundle: str) -> tuple[Path, ConfigurationSpace]:
     :raises ReplayError: if the recording cannot be read
     :raises EncodingError: if there is no such model
     """
-    from mmedge_ros.configuration.bundle_configurations import bundle_space
-    from mmedge_ros.configuration.optimizer_setup import ConfigurationOptimizerParameters
-    from mmedge_ros.data_types import CAMERA, RADAR
+    from mmedge_ros.adaptation.bundle_configurations import bundle_space
+    from mmedge_ros.adaptation.optimizer_setup import ConfigurationOptimizerParameters
+    from mmedge_ros.core.data_types import CAMERA, RADAR
     from mmedge_ros.replay.offline_session import replay_detector
     from mmedge_ros.replay.recording import Recording
 
@@ -161,8 +161,8 @@ def made_profile(
 
     :raises ConfigurationError: where too little was measured
     """
-    from mmedge_ros.configuration.profiling import device_profile
-    from mmedge_ros.data_types import CAMERA
+    from mmedge_ros.adaptation.profiling import device_profile
+    from mmedge_ros.core.data_types import CAMERA
     from mmedge_ros.encoding.bundle.model_bundle import model_levels
     from mmedge_ros.monitoring.machine import machine_description
 
@@ -175,7 +175,7 @@ def made_profile(
 
 def show_phase(share: float, phase: ProfilePhase, lacking: Mapping[str, int]) -> None:
     """Say what is measured next, or what it goes on for."""
-    from mmedge_ros.configuration.profiling import ENOUGH
+    from mmedge_ros.adaptation.profiling import ENOUGH
 
     words = phase.words()
     if lacking:

@@ -12,13 +12,13 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, console, say
 from mmedge_ros.commands.errors import stop
-from mmedge_ros.data_types import Decision
+from mmedge_ros.core.data_types import Decision
+from mmedge_ros.core.device_profile import measured_profile, stage_durations, write_profile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
-from mmedge_ros.records.device_profile import measured_profile, stage_durations, write_profile
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.parameter_file import with_parameter_file
 from mmedge_ros.replay.picture_recording import PictureParameters

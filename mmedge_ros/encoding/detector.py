@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import Detection
-from mmedge_ros.parameter import parameter
+from mmedge_ros.core.data_types import Detection
+from mmedge_ros.core.parameter import parameter
 
 Image = NDArray[np.uint8]
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.opened_levels import HeldLevel

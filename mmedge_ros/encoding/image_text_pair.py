@@ -14,13 +14,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.core.untrusted_files import read_bounded
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile
 from mmedge_ros.encoding.crops import CropForm, as_input
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.encoding.onnx_session import open_session, runtime_errors
 from mmedge_ros.encoding.pair_description import PairDescription
-from mmedge_ros.untrusted_files import read_bounded
 
 IMAGE_OUTPUT, TEXT_OUTPUT = 'image_embeds', 'text_embeds'
 _IDS, _MASK = ('input_ids', 'text', 'tokens', 'input'), 'attention_mask'

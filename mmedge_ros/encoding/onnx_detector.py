@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import Box, Detection
+from mmedge_ros.core.data_types import Box, Detection
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detection_heads import best_boxes, class_names, find_head
 from mmedge_ros.encoding.detector import DetectorOutput, DetectorParameters, Image

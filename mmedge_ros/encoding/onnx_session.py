@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnxruntime
 
-from mmedge_ros import heartbeat
+from mmedge_ros.core import heartbeat
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import cache_folder, require_weights
 

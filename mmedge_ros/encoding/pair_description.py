@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mmedge_ros.core.untrusted_files import shown
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile, Manifest
 from mmedge_ros.encoding.bundle.model_bundle import REAL, SIMULATED, domain_of
 from mmedge_ros.encoding.classifier_description import SECTION as RECOGNISER
 from mmedge_ros.encoding.classifier_description import form_of
 from mmedge_ros.encoding.crops import CropForm
-from mmedge_ros.untrusted_files import shown
 
 SECTION = 'memory_encoder'
 FORMAT = 1

@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Appearance, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, Appearance, FloatArray
+from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml, shown
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
 
 PICTURES_FILE = 'usual_pictures.yaml'
 DISTANCE, FLICKER = 'distance', 'flicker'

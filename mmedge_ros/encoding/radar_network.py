@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import RADAR, RETURN_FIELDS
+from mmedge_ros.core.data_types import RADAR, RETURN_FIELDS
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import is_bundle, load_bundle
 from mmedge_ros.encoding.feature_grid import RADAR_GRID

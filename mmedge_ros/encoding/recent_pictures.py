@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mmedge_ros.data_types import Box, Detection, Track
+from mmedge_ros.core.data_types import Box, Detection, Track
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.geometry.box_overlap import overlap
 

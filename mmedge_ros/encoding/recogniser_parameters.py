@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mmedge_ros.parameter import group, parameter
-from mmedge_ros.recurrence.track_recognition import RecognitionParameters
+from mmedge_ros.core.parameter import group, parameter
+from mmedge_ros.encoding.track_recognition import RecognitionParameters
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import FloatArray, LabelSource
-from mmedge_ros.encoding import EncodingError
+from mmedge_ros.core.data_types import FloatArray, LabelSource
+from mmedge_ros.encoding import EncodingError, RecurrenceError
 from mmedge_ros.encoding.classifier_description import (
     ATTRIBUTES,
     EXIT,
@@ -22,12 +22,11 @@ from mmedge_ros.encoding.classifier_description import (
     odds,
     softmax,
 )
-from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
-from mmedge_ros.recurrence import RecurrenceError
-from mmedge_ros.recurrence.semantic_memory import (
+from mmedge_ros.encoding.semantic_memory import (
     SemanticMemory,
     read_centres,
 )
+from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
 
 _NO_ATTRIBUTES, _NO_SHARES = np.zeros(0, np.float32), np.zeros(0)
 

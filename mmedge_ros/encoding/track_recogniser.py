@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mmedge_ros.data_types import Box, Decision, LabelSource, Novelty, TrackLabel
+from mmedge_ros.core.data_types import Box, Decision, LabelSource, Novelty, TrackLabel
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bricks import (
     RECOGNISER,
@@ -25,7 +25,7 @@ from mmedge_ros.encoding.detector import Image
 from mmedge_ros.encoding.recent_pictures import RecentPictures
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.tapped_classifier import MemorisedClassifier, open_classifier
-from mmedge_ros.recurrence.track_recognition import (
+from mmedge_ros.encoding.track_recognition import (
     NamedLook,
     TrackRecognition,
     recalled_shares,

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
     Appearance,
@@ -28,13 +28,13 @@ from mmedge_ros.encoding.bundle.model_bundle import (
     open_detector,
 )
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
+from mmedge_ros.encoding.object_memory import ObjectMemory
 from mmedge_ros.encoding.onnx_detector import kept_classes
 from mmedge_ros.encoding.opened_levels import HeldLevel, levels_of
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
 from mmedge_ros.encoding.recent_pictures import KeptPicture, RecentPictures
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.track_recogniser import TrackRecogniser, open_track_recogniser
-from mmedge_ros.recurrence.object_memory import ObjectMemory
 from mmedge_ros.sensing.camera.image import (
     Picture,
     decode_half_grey,

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml, shown
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import StampedTransform, static_transform
-from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
 
 # A calibration takes one kilobyte; a file this large is something else.
 MAX_BYTES = 200_000

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.rotations import cross, rotation_by, rotation_vector
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 _AGREEMENT = 0.15
 _FEWEST = 5

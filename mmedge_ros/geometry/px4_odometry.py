@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import (
     FASTEST,

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # Below this (rad) the ratio of a sine to its angle is one to the last digit.
 _SMALLEST = 1e-9

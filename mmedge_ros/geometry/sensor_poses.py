@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform, TransformTree

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     Configuration,
     Unit,
 )
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.detector import DetectorParameters, Image
 from mmedge_ros.encoding.pair_description import pair_warning
@@ -36,7 +37,6 @@ from mmedge_ros.memory.views import (
     with_drone,
 )
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_detector, replay_offline
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 
+from mmedge_ros.core.untrusted_files import read_bounded
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import bundle_folders
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
@@ -32,7 +33,6 @@ from mmedge_ros.memory.store_file import LONGEST_VECTOR, StoreHeader
 from mmedge_ros.memory.views import MARGIN, picture_of
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import quick_format
-from mmedge_ros.untrusted_files import read_bounded
 
 LARGEST_EXAMPLE = 20 << 20  # bytes
 _REMEDY = 'name a jpg or png that shows the object and little else'

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from mmedge_ros.data_types import NS_PER_S, Box, Decision, Detection
+from mmedge_ros.core.data_types import NS_PER_S, Box, Decision, Detection
 from mmedge_ros.encoding.recent_pictures import KeptPicture, RecentPictures
 from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.memory.moment import MemoryItem

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.run_record import count_failure
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.memory.build import MOST_IN_BATCH, OpenBatch
 from mmedge_ros.memory.encoders import MemoryEncoder
 from mmedge_ros.memory.store import MemoryWriter
 from mmedge_ros.memory.views import ChosenView
-from mmedge_ros.records.run_record import count_failure
 
 _LOG = logging.getLogger(__name__)
 # So many views may wait; more come only from a peer that floods the graph.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import Box, FloatArray
+from mmedge_ros.core.data_types import Box, FloatArray
 
 Vectors = NDArray[np.float32]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.memory.moment import STILL_BELOW
 from mmedge_ros.memory.query import RelationKind
 from mmedge_ros.memory.store import Integers, ItemTable

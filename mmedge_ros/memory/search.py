@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.memory.encoders import Embed, example_picture
 from mmedge_ros.memory.moment import Moment, Spot, Vectors, ViewKind, lights_of, moves

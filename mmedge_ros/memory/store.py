@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import Box, FloatArray
+from mmedge_ros.core.data_types import Box, FloatArray
+from mmedge_ros.core.untrusted_files import shown
 from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.memory.int4 import packed, row_bytes, scales_of, sound_scales, unpacked
 from mmedge_ros.memory.moment import (
@@ -47,7 +48,6 @@ from mmedge_ros.memory.store_file import (
     read_header,
     transaction,
 )
-from mmedge_ros.untrusted_files import shown
 
 Integers = NDArray[np.int64]
 _NUMBERS = ('id', 'run', 'kind', 'track', 'stamp', 'exit')

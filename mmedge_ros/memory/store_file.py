@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.untrusted_files import brief
 from mmedge_ros.memory import FlightMemoryError
-from mmedge_ros.untrusted_files import brief
 
 FILE_NAME = 'memory.sqlite'
 # Raised with every change of the tables or of what they mean.

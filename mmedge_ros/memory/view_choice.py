@@ -14,7 +14,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Box
+from mmedge_ros.core.data_types import NS_PER_S, Box
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.memory.moment import Vectors
 

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 
-from mmedge_ros.data_types import Box, Detection, FloatArray, Track
+from mmedge_ros.core.data_types import Box, Detection, FloatArray, Track
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.crops import cut, resized
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.encoding.unit_encoder import appearance_of
-from mmedge_ros.fusion.box_placement import place_boxes
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.memory.moment import (
@@ -34,6 +33,7 @@ from mmedge_ros.memory.view_choice import (
     scene_vector,
     visible_share,
 )
+from mmedge_ros.tracking.box_placement import place_boxes
 
 # The longer side (px) and the JPEG quality of objects and of key frames. Over 1500 crops of
 # simulated scenes, 64 px high, an object takes 0.76 kB, at most 1.35 (quality 90: 0.87 and 1.56,

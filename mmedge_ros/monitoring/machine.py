@@ -6,7 +6,7 @@ import platform
 
 import psutil
 
-from mmedge_ros.clock import Clock
+from mmedge_ros.core.clock import Clock
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.graphics import NvmlGpu, SysfsGpu
 from mmedge_ros.monitoring.load import (

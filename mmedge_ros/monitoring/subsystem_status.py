@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.monitoring.hysteresis import Hysteresis, Level, Limits
 from mmedge_ros.monitoring.system_monitor import Sample, Source
 from mmedge_ros.monitoring.system_state import Subsystem, SystemState
-from mmedge_ros.parameter import parameter
 
 
 @dataclass(frozen=True)

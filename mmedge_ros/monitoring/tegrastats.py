@@ -10,12 +10,12 @@ import math
 import re
 from pathlib import Path
 
+from mmedge_ros.core.untrusted_files import read_bounded
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.power_rails import module_power
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.monitoring.temperature import plausible_temperature
 from mmedge_ros.monitoring.trace import Trace
-from mmedge_ros.untrusted_files import read_bounded
 
 _MOST_BYTES = 50_000_000
 _LONGEST_LINE = 4096

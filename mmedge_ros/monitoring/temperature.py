@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.clock import Clock
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_files import Discovered, SystemFiles
 from mmedge_ros.monitoring.system_state import Probe, Reading, Subsystem, SystemState

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.clock import Clock
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_state import UNKNOWN, Probe, Reading, Subsystem, SystemState
 

@@ -7,8 +7,8 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
-from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import (
+from mmedge_ros.core.clock import Clock
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     Decision,
     SkipDecision,
@@ -16,10 +16,10 @@ from mmedge_ros.data_types import (
     UnitOutcome,
     UnitReceipt,
 )
-from mmedge_ros.fusion import FusionError
+from mmedge_ros.core.run_record import count_failure, unexpected
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.records.run_record import count_failure, unexpected
+from mmedge_ros.tracking import FusionError
 
 _LOG = logging.getLogger(__name__)
 _CAPACITY = 1000

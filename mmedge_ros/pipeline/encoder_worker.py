@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import (
+from mmedge_ros.core.clock import Clock
+from mmedge_ros.core.data_types import (
     Configuration,
     Decision,
     SkipDecision,
@@ -19,11 +19,11 @@ from mmedge_ros.data_types import (
     UnitReceipt,
     extend_trail,
 )
+from mmedge_ros.core.run_record import count_failure, unexpected
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.track_recogniser import Recognised, TrackRecogniser
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
-from mmedge_ros.records.run_record import count_failure, unexpected
 from mmedge_ros.sensing import SensingError
 
 _LOG = logging.getLogger(__name__)

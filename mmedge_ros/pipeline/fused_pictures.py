@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.clock import TimeBudget
-from mmedge_ros.data_types import CAMERA, UnitFeatures
-from mmedge_ros.fusion.feature_fusion import FeatureFusion
-from mmedge_ros.fusion.followed_pictures import FollowedPictures
+from mmedge_ros.core.clock import TimeBudget
+from mmedge_ros.core.data_types import CAMERA, UnitFeatures
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import ClosedWindow
+from mmedge_ros.tracking.followed_pictures import FollowedPictures
+from mmedge_ros.windows.feature_fusion import FeatureFusion
 
 # Only a clock that stands still lets so many units wait for their window.
 _MOST_WAITING = 1000

@@ -5,20 +5,20 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, is_bundle, load_bundle
 from mmedge_ros.encoding.picture_drift import PictureDrift, read_usual_pictures
-from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusionNetworks
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
 from mmedge_ros.pipeline.pipeline_parts import MeasurementSource
-from mmedge_ros.skipping.bundle_gate import BundleGate, bundle_gate
-from mmedge_ros.skipping.early_decision import GatedDecision, Gating
-from mmedge_ros.skipping.skip_control import SkipControl
 from mmedge_ros.tracking.noise_scale import USUAL_SCALE, read_noise_scale
+from mmedge_ros.windows.bundle_gate import BundleGate, bundle_gate
+from mmedge_ros.windows.early_decision import GatedDecision, Gating
+from mmedge_ros.windows.feature_fusion import FeatureFusion, FusionNetworks
+from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.windows.skip_control import SkipControl
 
 _LOG = logging.getLogger(__name__)
 

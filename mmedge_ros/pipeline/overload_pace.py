@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 
 # An encoder is overloaded when units gave way to newer ones before so many of the last units that
 # it began, so that one stall is none. Once units are spread it is when so many came too early.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from mmedge_ros.clock import TimeBudget
-from mmedge_ros.data_types import (
+from mmedge_ros.core.clock import TimeBudget
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -26,8 +26,6 @@ from mmedge_ros.data_types import (
     extend_trail,
 )
 from mmedge_ros.encoding.picture_drift import PictureDrift
-from mmedge_ros.fusion import FusionError
-from mmedge_ros.fusion.feature_fusion import FeatureFusion
 from mmedge_ros.geometry.camera_turn import view_of
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.pipeline.fused_pictures import FusedPictures
@@ -41,8 +39,10 @@ from mmedge_ros.pipeline.track_labels import TrackLabels
 from mmedge_ros.pipeline.track_updates import TrackUpdates
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler
+from mmedge_ros.tracking import FusionError
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
+from mmedge_ros.windows.feature_fusion import FeatureFusion
 
 # Only a clock that stands still lets so many units wait for their window.
 _MOST_WAITING = 1000

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
-from mmedge_ros.fusion.feature_fusion import FeatureFusionParameters
-from mmedge_ros.parameter import group, parameter
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.parameter import group, parameter
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.skipping.early_decision import SceneChangeParameters
-from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
 from mmedge_ros.tracking.tracker import TrackerParameters
+from mmedge_ros.windows.early_decision import SceneChangeParameters
+from mmedge_ros.windows.feature_fusion import FeatureFusionParameters
+from mmedge_ros.windows.skip_control import SkipParameters
 
 AUTO, DECISION, FEATURE = 'auto', 'decision', 'feature'
 

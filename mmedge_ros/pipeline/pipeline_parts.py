@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from mmedge_ros.data_types import Decision, Measurement, SkipDecision, UnitFeatures
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters, fuse_detections
-from mmedge_ros.fusion.pairing import PairedUnits
+from mmedge_ros.core.data_types import Decision, Measurement, SkipDecision, UnitFeatures
 from mmedge_ros.geometry.sensor_rig import SensorRig
-from mmedge_ros.skipping.early_decision import DecidingPipeline
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters, fuse_detections
+from mmedge_ros.tracking.pairing import PairedUnits
+from mmedge_ros.windows.early_decision import DecidingPipeline
 
 
 class EarlyDecision(Protocol):

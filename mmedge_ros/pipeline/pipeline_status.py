@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
-from mmedge_ros.data_types import Decision, ResultKind
+from mmedge_ros.core.data_types import Decision, ResultKind
 from mmedge_ros.encoding.bricks import BrickStatus
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE
 from mmedge_ros.pipeline.track_updates import UPDATES
-from mmedge_ros.skipping.early_decision import GatedDecision
-from mmedge_ros.skipping.skip_control import SkipStatus
+from mmedge_ros.windows.early_decision import GatedDecision
+from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.windows.skip_control import SkipStatus
 
 # What there was no time for, by what the pipeline calls it.
 _SHED = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from mmedge_ros.data_types import Track, TrackLabel
+from mmedge_ros.core.data_types import Track, TrackLabel
 
 # Only a recogniser that names tracks that there are not makes so many.
 _MOST = 1000

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mmedge_ros.clock import TimeBudget
-from mmedge_ros.data_types import NS_PER_S, Track, Trail, UnitFeatures, extend_trail
+from mmedge_ros.core.clock import TimeBudget
+from mmedge_ros.core.data_types import NS_PER_S, Track, Trail, UnitFeatures, extend_trail
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 
 _NO_GRID = np.zeros((0, 0, 0), np.float16)

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import replace
 from typing import NamedTuple
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     ModalityConfiguration,
     StageTiming,

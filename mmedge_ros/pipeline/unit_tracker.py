@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from mmedge_ros.data_types import NS_PER_S, Measurement, Track, UnitFeatures
-from mmedge_ros.fusion.pairing import PairedUnits, UnitPairing
+from mmedge_ros.core.data_types import NS_PER_S, Measurement, Track, UnitFeatures
 from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView
+from mmedge_ros.tracking.pairing import PairedUnits, UnitPairing
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
 

@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     STANDBY,
     UnitFeatures,
@@ -22,7 +22,7 @@ from mmedge_ros.data_types import (
     UnitOutcome,
     UnitReceipt,
 )
-from mmedge_ros.parameter import parameter
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.sensing.capture_control import ConfigurationSchedule
 
 _CATCH_UP_NS = 2 * NS_PER_S

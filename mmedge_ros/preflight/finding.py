@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from mmedge_ros.untrusted_files import brief
+from mmedge_ros.core.untrusted_files import brief
 
 
 class State(Enum):

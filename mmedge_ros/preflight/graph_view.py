@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
 
 # Pictures as JPEG or PNG; one of the two forms is in use.
 COMPRESSED = 'camera, compressed'

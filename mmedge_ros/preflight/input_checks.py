@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.sensor_poses import resolve_geometry
 from mmedge_ros.geometry.transforms import TransformTree, parse_static_transform

@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 
-from mmedge_ros.clock import Clock
+from mmedge_ros.core.clock import Clock
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.machine import machine_description
 from mmedge_ros.monitoring.subsystem_status import StatusParameters

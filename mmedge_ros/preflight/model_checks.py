@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_ros import MmedgeError
-from mmedge_ros.configuration.bundle_configurations import bundle_space
-from mmedge_ros.configuration.unit_time_profile import unit_times_from_profile
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.adaptation.bundle_configurations import bundle_space
+from mmedge_ros.adaptation.unit_time_profile import unit_times_from_profile
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.device_profile import DeviceProfile, read_profile
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import domain_warning, is_bundle, load_bundle
 from mmedge_ros.encoding.bundle.weights import require_weights
 from mmedge_ros.preflight.finding import Finding, note, ok, wrong
-from mmedge_ros.records.device_profile import DeviceProfile, read_profile
 
 _DAY = 86_400.0
 _OLD = 180.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from mmedge_ros.fusion.decision_fusion import RADAR_ONLY_LABEL
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.answer import TRACKS, TRACKS_AND_MEMORY, Answer
 from mmedge_ros.questions.grammar import read_question
@@ -14,6 +13,7 @@ from mmedge_ros.questions.question import Asked, Question
 from mmedge_ros.questions.scope import Scope
 from mmedge_ros.questions.selection import KnownFlight
 from mmedge_ros.questions.track_answers import pair, status
+from mmedge_ros.tracking.decision_fusion import RADAR_ONLY_LABEL
 
 # What answers; the rest is asked of one track.
 _ANSWERS: Mapping[Asked, Callable[[Scope], Answer]] = {

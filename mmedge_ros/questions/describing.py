@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.configuration.latency_budget import LatencyDemand
-from mmedge_ros.data_types import Decision
-from mmedge_ros.parameter import ParameterError, parameter
+from mmedge_ros.adaptation.latency_budget import LatencyDemand
+from mmedge_ros.core.data_types import Decision
+from mmedge_ros.core.parameter import ParameterError, parameter
+from mmedge_ros.core.untrusted_files import printable
 from mmedge_ros.questions.language_model import (
     IsCancelled,
     LanguageModel,
@@ -31,7 +32,6 @@ from mmedge_ros.questions.language_model import (
 )
 from mmedge_ros.questions.model_client import ModelError, never
 from mmedge_ros.questions.model_prompt import description_messages
-from mmedge_ros.untrusted_files import printable
 
 # So many sentences of a kind count, so few are enough, and this quantile of theirs is announced.
 # They are few, because perception itself makes them slow, and what it does changes.

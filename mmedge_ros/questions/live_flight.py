@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, STANDBY, Configuration, Decision
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, STANDBY, Configuration, Decision
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.answer import Answer

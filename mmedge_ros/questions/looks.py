@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.encoding.bundle.default_model import bundle_folders, default_detector
 from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.memory.moment import ViewKind

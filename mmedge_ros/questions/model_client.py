@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from mmedge_ros.core.untrusted_files import brief, printable
 from mmedge_ros.questions import QuestionError
-from mmedge_ros.untrusted_files import brief, printable
 
 if TYPE_CHECKING:
     import httpx2

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mmedge_ros.data_types import NS_PER_S, Decision, Track
+from mmedge_ros.core.data_types import NS_PER_S, Decision, Track
+from mmedge_ros.core.untrusted_files import printable
 from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.model_client import ModelError
 from mmedge_ros.questions.observations import Observations, ObservedTrack
-from mmedge_ros.untrusted_files import printable
 
 MOST_PICTURES, MOST_LINES = 8, 60
 _MOST_DESCRIBED = 4

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.answer import Answer, Evidence
 from mmedge_ros.questions.question import Measure, Sense

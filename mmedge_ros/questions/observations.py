@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision, FloatArray, Track
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Decision, FloatArray, Track
+from mmedge_ros.core.untrusted_files import printable
 from mmedge_ros.geometry.ego_motion import EgoMotion, EgoState
-from mmedge_ros.untrusted_files import printable
 
 Stamps = NDArray[np.int64]
 

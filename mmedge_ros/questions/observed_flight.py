@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters

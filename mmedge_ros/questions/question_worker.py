@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from mmedge_ros.core.run_record import unexpected
 from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.answering import ask
@@ -28,7 +29,6 @@ from mmedge_ros.questions.language_model import (
 )
 from mmedge_ros.questions.model_prompt import PromptPicture, flight_facts
 from mmedge_ros.questions.selection import KnownFlight
-from mmedge_ros.records.run_record import unexpected
 
 _LOG = logging.getLogger(__name__)
 MOST_WAITING = 16

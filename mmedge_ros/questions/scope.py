@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.memory.query import Phrase
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.answer import Evidence

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.memory.moment import Motion, moves
 from mmedge_ros.memory.query import Phrase
 from mmedge_ros.questions import QuestionError

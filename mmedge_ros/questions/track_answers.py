@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.memory.moment import STILL_BELOW
 from mmedge_ros.memory.query import Phrase
 from mmedge_ros.questions import QuestionError

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from mmedge_ros.core.untrusted_files import brief
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag_storage import LAST_NS, BagPart, TopicInfo, open_parts
 from mmedge_ros.replay.bag_topics import unknown_topic
@@ -25,7 +26,6 @@ from mmedge_ros.replay.picture_recording import (
     holds_pictures,
 )
 from mmedge_ros.replay.wire_formats import header_stamp_ns
-from mmedge_ros.untrusted_files import brief
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from typing import Any, Protocol, cast
 from rosbags.interfaces import ConnectionExtRosbag2
 from rosbags.rosbag2 import Reader
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.untrusted_files import PlainYamlError, brief, load_plain_yaml
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag_scan import CDR, SCANS, Record, Scan
 from mmedge_ros.replay.checked_mcap import summary_checksums
-from mmedge_ros.untrusted_files import PlainYamlError, brief, load_plain_yaml
 
 METADATA = 'metadata.yaml'
 _MCAP = '.mcap'

@@ -9,9 +9,9 @@ from statistics import median
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, UnitFeatures
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.records.run_record import RunRecord
 
 # A sensor is silent when it misses this many of its own periods, and at least one window.
 _MISSED_PERIODS = 3

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     Configuration,
     Decision,
@@ -21,8 +21,8 @@ from mmedge_ros.data_types import (
     UnitOutcome,
     UnitReceipt,
 )
+from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.records.run_record import RunRecord, UnitCounts
 from mmedge_ros.replay.playback import PlaybackStatus
 
 _NO_GRID = np.zeros((0, 0, 0), np.float16)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     Decision,
     Novelty,
@@ -30,14 +30,14 @@ from mmedge_ros.data_types import (
     UnitReceipt,
     extend_trail,
 )
+from mmedge_ros.core.device_profile import DeviceProfile
+from mmedge_ros.core.run_record import RunRecord, UnitCounts, count_failure
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.track_recogniser import Recognised, TrackRecogniser
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
-from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.run_record import RunRecord, UnitCounts, count_failure
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.filter import PROBLEM_WORDS
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -16,6 +16,8 @@ from mmedge_ros.data_types import (
     Decision,
     ModalityConfiguration,
 )
+from mmedge_ros.core.device_profile import read_profile
+from mmedge_ros.core.run_record import RunRecord, software_identity
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import domain_warning
 from mmedge_ros.encoding.detector import DetectorParameters
@@ -24,8 +26,6 @@ from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.pipeline.fusion_strategy import fusion_strategy, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.records.device_profile import read_profile
-from mmedge_ros.records.run_record import RunRecord, software_identity
 from mmedge_ros.replay.input_problems import input_problems
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.picture_recording import PictureParameters

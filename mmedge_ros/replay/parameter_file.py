@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mmedge_ros.core.parameter import ParameterError, build
+from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
-from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.offline_session import OfflineOptions
 from mmedge_ros.sensing.radar.filter import RadarLimits
-from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml
 
 _MAX_BYTES = 1_000_000
 

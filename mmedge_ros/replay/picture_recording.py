@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from rosbags.typesys import Stores, get_typestore
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.parameter import parameter
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag_scan import Record
 from mmedge_ros.replay.bag_storage import METADATA, Report, TopicInfo

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Configuration, SkipDecision
-from mmedge_ros.records.run_record import UnitCounts, count_failure
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Configuration, SkipDecision
+from mmedge_ros.core.run_record import UnitCounts, count_failure
 from mmedge_ros.replay import BagError, ReplayError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.bag_topics import SensorTopics

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.untrusted_files import shown
 from mmedge_ros.monitoring.battery import battery_reading
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.monitoring.tegrastats import read_tegrastats
@@ -14,7 +15,6 @@ from mmedge_ros.monitoring.trace import Trace
 from mmedge_ros.replay import BagError, ReplayError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.wire_formats import SYSTEM_STATE, state_from_message
-from mmedge_ros.untrusted_files import shown
 
 BATTERY_TYPE = 'sensor_msgs/msg/BatteryState'
 

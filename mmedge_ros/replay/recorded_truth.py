@@ -8,14 +8,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mmedge_ros.data_types import Box, FloatArray
+from mmedge_ros.core.data_types import Box, FloatArray
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoState
 from mmedge_ros.geometry.transforms import Transform, rotation_from_quaternion
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
-from mmedge_ros.records.ground_truth import GroundTruth, TrueObject, TrueScene
 from mmedge_ros.replay import BagError, ReplayError
 from mmedge_ros.replay.bag import Bag, BagMessage
+from mmedge_ros.replay.ground_truth import GroundTruth, TrueObject, TrueScene
 from mmedge_ros.replay.wire_formats import header_stamp_ns
 
 GROUND_TRUTH = 'mmedge_ros/msg/GroundTruth'

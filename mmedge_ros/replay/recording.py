@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 from mmedge_ros import MmedgeError
-from mmedge_ros.data_types import Unit
+from mmedge_ros.core.data_types import Unit
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import Calibration, read_calibration
 from mmedge_ros.geometry.ego_motion import (
@@ -20,12 +21,11 @@ from mmedge_ros.geometry.ego_motion import (
     ego_states_from_transforms,
 )
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME
-from mmedge_ros.parameter import parameter
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
-from mmedge_ros.records.ground_truth import GroundTruth
 from mmedge_ros.replay import BagError, ReplayError
 from mmedge_ros.replay.bag import Bag, BagMessage, stamp_of
 from mmedge_ros.replay.bag_topics import TF_MESSAGE, choose_topics, foreign_types, is_tf_static
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.playback import playback_sources
 from mmedge_ros.replay.recorded_calibration import recorded_camera, recorded_transforms

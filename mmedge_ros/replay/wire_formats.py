@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry.ego_motion import EgoReport, ego_state
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.monitoring.temperature import plausible_temperature

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import Decision, FloatArray
-from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import Decision, FloatArray
+from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import GroundTruth, TrueFrame
 from mmedge_ros.report.accuracy_samples import (
     ErrorSamples,
     PersonSamples,

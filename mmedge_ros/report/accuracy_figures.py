@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.report.accuracy import Accuracy
 from mmedge_ros.report.accuracy_samples import PersonSamples
 from mmedge_ros.report.consistency import average_bounds, consistency_of

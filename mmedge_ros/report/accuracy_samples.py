@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, Decision, FloatArray, Track
-from mmedge_ros.records.ground_truth import GroundTruth, TrueFrame
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import NS_PER_S, Decision, FloatArray, Track
+from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import GroundTruth, TrueFrame
 from mmedge_ros.report.consistency import nees
 from mmedge_ros.report.truth_alignment import Aligned
 from mmedge_ros.report.truth_matching import (

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.records.ground_truth import PERSON, TrueObject, TrueScene
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.replay.ground_truth import PERSON, TrueObject, TrueScene
 from mmedge_ros.report.truth_matching import MINIMUM_HEIGHT, MINIMUM_VISIBILITY
 
 LEFT = 10.0  # s

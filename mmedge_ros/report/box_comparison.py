@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray, Track
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
-from mmedge_ros.fusion.return_placement import place_returns
+from mmedge_ros.core.data_types import NS_PER_S, Box, Decision, FloatArray, Track
+from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.core.untrusted_files import read_bounded
 from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.report import ReportError
 from mmedge_ros.report.mot_metrics import share
 from mmedge_ros.report.radar_depths import RadarScans, radar_set_depths, sensor_geometry
 from mmedge_ros.report.truth_matching import met_pairs
-from mmedge_ros.untrusted_files import read_bounded
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
+from mmedge_ros.tracking.return_placement import place_returns
 
 # An id seen in fewer decisions is a flicker, not a person who was tracked.
 MINIMUM_DECISIONS = 3

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mmedge_ros.data_types import NS_PER_S, Configuration, FloatArray, ModalityConfiguration
+from mmedge_ros.core.data_types import NS_PER_S, Configuration, FloatArray, ModalityConfiguration
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.report.energy import computer_watts, watts_over_time
 from mmedge_ros.report.figure_style import (
     BLUE,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 
 _CONFIDENCE = 0.95
 

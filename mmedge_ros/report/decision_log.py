@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import Decision, Track, TrackLabel
+from mmedge_ros.core.data_types import Decision, Track, TrackLabel
 from mmedge_ros.report.latency_metrics import critical_age_ms
 
 _UPPER = np.triu_indices(6)

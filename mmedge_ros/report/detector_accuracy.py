@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import Detection, FloatArray
+from mmedge_ros.core.data_types import Detection, FloatArray
+from mmedge_ros.core.plain_values import plain_values
 from mmedge_ros.encoding.detector import DetectorOutput, Image
-from mmedge_ros.records.ground_truth import PERSON, Conditions, TrueFrame
-from mmedge_ros.records.plain_values import plain_values
+from mmedge_ros.replay.ground_truth import PERSON, Conditions, TrueFrame
 from mmedge_ros.report.truth_matching import (
     MINIMUM_HEIGHT,
     MINIMUM_IOU,

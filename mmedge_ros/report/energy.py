@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.records.run_record import RunRecord
 
 FUSION, IDLE = 'fusion', 'idle'
 # A gap between states is filled up to this long, s.

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from mmedge_ros.data_types import CAMERA, RADAR, FloatArray
+from mmedge_ros.core.data_types import CAMERA, RADAR, FloatArray
 from mmedge_ros.report.readout import MOST_POINTS, Readout, Series
 
 INK = '#27313b'

@@ -12,8 +12,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mmedge_ros.data_types import NS_PER_S, FloatArray
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.report.accuracy import Accuracy
 from mmedge_ros.report.accuracy_figures import ACCURACY_FIGURES, draw_accuracy
 from mmedge_ros.report.configuration_figure import CONFIGURATIONS, draw_configurations

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.records.ground_truth import PERSON
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import PERSON
 from mmedge_ros.report.accuracy import Accuracy
 from mmedge_ros.report.trajectories import Trajectory
 

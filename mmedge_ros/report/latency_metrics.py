@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision, Trail, UnitFeatures
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Decision, Trail, UnitFeatures
+from mmedge_ros.core.run_record import RunRecord
 
 MS_PER_S = 1e3
 

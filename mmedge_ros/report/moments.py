@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Decision, Track
-from mmedge_ros.records.ground_truth import GroundTruth
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import NS_PER_S, Decision, Track
+from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.accuracy_samples import picture_size
 from mmedge_ros.report.latency_metrics import measured_decisions
 from mmedge_ros.report.trajectories import start_ns

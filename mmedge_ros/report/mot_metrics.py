@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.report import ReportError
 from mmedge_ros.report.mot_text import NO_CLASS, NO_ID, MotBoxes
 from mmedge_ros.tracking.data_association import assign, intersection_over_union

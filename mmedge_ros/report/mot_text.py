@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.core.untrusted_files import read_bounded
 from mmedge_ros.report import ReportError
 from mmedge_ros.report.report_files import write_files
-from mmedge_ros.untrusted_files import read_bounded
 
 COLUMNS = 'frame,id,left,top,width,height,confidence,x,y,z'
 # The id of a box without an object, as in files of detections.

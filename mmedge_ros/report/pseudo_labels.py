@@ -14,11 +14,11 @@ from typing import Protocol
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, Box, Decision
+from mmedge_ros.core.data_types import CAMERA, Box, Decision
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detector import Image
-from mmedge_ros.records.ground_truth import PERSON
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import PERSON
 from mmedge_ros.report import ReportError
 from mmedge_ros.report.box_comparison import (
     box_array,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, UnitFeatures
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters, fuse_detections
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Box, UnitFeatures
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters, fuse_detections
 
 # Two scans: one alone is too thin to meet every person (5 to 25 returns at 20 to 25 Hz).
 SCANS_PER_PICTURE = 2

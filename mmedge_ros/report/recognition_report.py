@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from mmedge_ros.data_types import NS_PER_S, LabelSource
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import NS_PER_S, LabelSource
+from mmedge_ros.core.run_record import RunRecord
 
 _MOST_NOVELTIES = 200
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.records.plain_values import plain_values
-from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.plain_values import plain_values
+from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.report.accuracy import Accuracy, accuracy_of
 from mmedge_ros.report.box_comparison import BoxesComparison
 from mmedge_ros.report.decision_log import decision_lines

@@ -13,8 +13,8 @@ import numpy as np
 from PIL import Image
 
 from mmedge_ros import MmedgeError
-from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.moments import KINDS, ReportMoment, moments_of, seconds_of
 from mmedge_ros.report.run_overlay import RunOverlay

@@ -7,14 +7,14 @@ from bisect import bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import Box, Decision, FloatArray, UnitFeatures
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
+from mmedge_ros.core.data_types import Box, Decision, FloatArray, UnitFeatures
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.ego_motion import carried
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.report.radar_depths import RadarScans, sensor_geometry
 from mmedge_ros.report.timed_pictures import TimedPicture, fitted
 from mmedge_ros.report.trajectories import sensor_pose
 from mmedge_ros.report.truth_matching import counted_people
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
 from mmedge_ros.viewing.drawing import Picture, annotate, draw_returns
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, Unit
+from mmedge_ros.core.data_types import CAMERA, Unit
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError

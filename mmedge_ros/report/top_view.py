@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision, FloatArray, Track
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Decision, FloatArray, Track
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.records.ground_truth import PERSON
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import PERSON
 from mmedge_ros.report.trajectories import Trajectory, sensor_mount, start_ns
 from mmedge_ros.report.truth_alignment import Alignment
 from mmedge_ros.report.truth_matching import counted_people

@@ -12,10 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse, Polygon
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import CAMERA, FloatArray
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
+from mmedge_ros.core.data_types import CAMERA, FloatArray
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.report.figure_style import (
     CYCLE,
     INK,
@@ -30,6 +29,7 @@ from mmedge_ros.report.figure_style import (
 from mmedge_ros.report.readout import Series
 from mmedge_ros.report.top_view import FARTHEST, TRACK, TRUE_PERSON, DrawnWay, TopView
 from mmedge_ros.report.trajectories import Trajectory
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
 
 TRACKS, RANGES = 'tracks.png', 'ranges.png'
 _MOST_TRACKS = 12

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray, Track
-from mmedge_ros.records.ground_truth import PERSON, TrueFrame
+from mmedge_ros.core.data_types import FloatArray, Track
+from mmedge_ros.replay.ground_truth import PERSON, TrueFrame
 from mmedge_ros.report.mot_metrics import (
     MINIMUM_IOU,
     MotFigures,

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, Box, Configuration, FloatArray, Track
+from mmedge_ros.core.data_types import NS_PER_S, Box, Configuration, FloatArray, Track
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.records.run_record import RunRecord
 
 _NO_BOX = Box(np.nan, np.nan, np.nan, np.nan)
 

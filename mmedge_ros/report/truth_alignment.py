@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME
-from mmedge_ros.records.ground_truth import BODY_MIDDLE, GroundTruth, TrueFrame
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import BODY_MIDDLE, GroundTruth, TrueFrame
 
 
 class Aligned(NamedTuple):

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from mmedge_ros.data_types import Box, FloatArray, Track
-from mmedge_ros.records.ground_truth import CYCLIST, PERSON, TrueFrame
+from mmedge_ros.core.data_types import Box, FloatArray, Track
+from mmedge_ros.replay.ground_truth import CYCLIST, PERSON, TrueFrame
 from mmedge_ros.tracking.data_association import intersection_over_union
 
 MINIMUM_HEIGHT = 8.0

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Decision
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import NS_PER_S, Decision
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.report import ReportError
 from mmedge_ros.report.run_overlay import RunOverlay
 from mmedge_ros.report.timed_pictures import TimedPicture

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S, Configuration, SkipDecision
+from mmedge_ros.core.data_types import NS_PER_S, Configuration, SkipDecision
 from mmedge_ros.ros.messages import conversions, names, qos
 
 # The package's own are announced 0.02 s ahead.

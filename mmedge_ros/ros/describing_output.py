@@ -9,9 +9,9 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from mmedge_ros import msg
-from mmedge_ros.configuration.latency_budget import LatencyDemand
-from mmedge_ros.data_types import NS_PER_S, Decision
-from mmedge_ros.parameter import ParameterError
+from mmedge_ros.adaptation.latency_budget import LatencyDemand
+from mmedge_ros.core.data_types import NS_PER_S, Decision
+from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.questions.describing import DescribeParameters, Describer
 from mmedge_ros.questions.language_model import LanguageModel, OwnModel
 from mmedge_ros.ros.messages import conversions, names, qos

@@ -18,7 +18,8 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.geometry.ego_motion import (
@@ -37,7 +38,6 @@ from mmedge_ros.geometry.transforms import (
     quaternion_from_rotation,
     transform_from_message,
 )
-from mmedge_ros.parameter import parameter
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.wire_formats import ego_report_from_bytes
 from mmedge_ros.ros.diagnostics import Refusals

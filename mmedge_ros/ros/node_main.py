@@ -17,7 +17,8 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
-from mmedge_ros import MmedgeError, heartbeat
+from mmedge_ros import MmedgeError
+from mmedge_ros.core import heartbeat
 from mmedge_ros.ros import process_memory
 from mmedge_ros.ros.lean_executor import node_executor
 from mmedge_ros.ros.participation import made_node, take_part

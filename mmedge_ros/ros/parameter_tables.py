@@ -6,8 +6,8 @@ import re
 import sys
 from pathlib import Path
 
-from mmedge_ros.configuration.optimizer_setup import ConfigurationOptimizerParameters
-from mmedge_ros.parameter import Parameter, ParameterError, declared
+from mmedge_ros.adaptation.optimizer_setup import ConfigurationOptimizerParameters
+from mmedge_ros.core.parameter import Parameter, ParameterError, declared
 from mmedge_ros.ros.messages.interfaces import INTERFACES, PROFILES, SERVICES
 from mmedge_ros.ros.nodes.bag_player import BagPlayerParameters
 from mmedge_ros.ros.nodes.fusion import FusionParameters

@@ -13,7 +13,7 @@ from rcl_interfaces.msg import (
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from mmedge_ros.parameter import Parameter, build, declared
+from mmedge_ros.core.parameter import Parameter, build, declared
 
 _T = TypeVar('_T')
 

@@ -17,7 +17,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
 from mmedge_ros import MmedgeError
-from mmedge_ros.parameter import ParameterError
+from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.ros.graph.middleware_files import segments_of
 from mmedge_ros.ros.graph.middleware_profile import set_profile
 

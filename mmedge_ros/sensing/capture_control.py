@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Generic, TypeVar
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     LONGEST_STANDBY,
     NS_PER_S,
     RATE_AFTER_STANDBY,

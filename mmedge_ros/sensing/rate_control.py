@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median_low
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.sensing import SensingError
 
 # From this share of the native rate on every unit passes: nominal and true rates of sensors

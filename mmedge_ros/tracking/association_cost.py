@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import RADAR, Box, FloatArray, Measurement
+from mmedge_ros.core.data_types import RADAR, Box, FloatArray, Measurement
 from mmedge_ros.tracking.data_association import intersection_over_union
 from mmedge_ros.tracking.kalman_filter import (
     inverse_3,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 # Dear enough never to be chosen beside any gated cost, finite because scipy wants it so.
 _FORBIDDEN = 1e6

@@ -8,7 +8,7 @@ is counted in sure detections: one counts 1.
 
 from __future__ import annotations
 
-from mmedge_ros.data_types import Measurement
+from mmedge_ros.core.data_types import Measurement
 
 # Share of the evidence that is kept from one picture, or scan, to the next.
 _KEPT = 0.85

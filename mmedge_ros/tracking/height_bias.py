@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray, Measurement
+from mmedge_ros.core.data_types import FloatArray, Measurement
 
 # Heights of boxes repeat their errors for about so long (s): the time in which gait and the
 # edges of a body in the picture change.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import Box, FloatArray
+from mmedge_ros.core.data_types import Box, FloatArray
 
 _I3 = np.eye(3)
 _I6 = np.eye(6)

@@ -15,9 +15,9 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mmedge_ros.data_types import NS_PER_S, Measurement
+from mmedge_ros.core.data_types import NS_PER_S, Measurement
+from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml, shown
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.untrusted_files import PlainYamlError, load_plain_yaml, shown
 
 NOISE_FILE = 'tracking_noise.yaml'
 # Of detectors without a fit: the scale of the shipped one, rounded down.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, FloatArray, Measurement
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, FloatArray, Measurement
 from mmedge_ros.tracking.association_cost import POSITION_GATE
 from mmedge_ros.tracking.kalman_filter import (
     inverse_3,

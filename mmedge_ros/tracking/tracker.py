@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Box, FloatArray, Measurement, Track
+from mmedge_ros.core.data_types import NS_PER_S, Box, FloatArray, Measurement, Track
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView
-from mmedge_ros.parameter import parameter
 from mmedge_ros.tracking.association_cost import (
     POSITION_GATE,
     box_cost,

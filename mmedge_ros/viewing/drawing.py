@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S, Box, Decision, FloatArray, Track
+from mmedge_ros.core.data_types import NS_PER_S, Box, Decision, FloatArray, Track
 from mmedge_ros.viewing.label_placement import Area, place_labels
 
 Picture = NDArray[np.uint8]

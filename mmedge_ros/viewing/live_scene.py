@@ -17,7 +17,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -28,13 +28,13 @@ from mmedge_ros.data_types import (
     Track,
     UnitFeatures,
 )
-from mmedge_ros.fusion.decision_fusion import DecisionFusionParameters
-from mmedge_ros.fusion.return_placement import speeds_over_ground, thinned
+from mmedge_ros.core.plain_values import plain_values
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.records.plain_values import plain_values
 from mmedge_ros.replay.playback import PlaybackStatus
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
+from mmedge_ros.tracking.return_placement import speeds_over_ground, thinned
 from mmedge_ros.viewing.drawing import Picture, annotate, colour_of
 from mmedge_ros.viewing.recent_figures import RecentDecisions, RecentUnits
 

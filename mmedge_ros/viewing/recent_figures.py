@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import Decision, UnitFeatures
+from mmedge_ros.core.data_types import Decision, UnitFeatures
 
 # Long enough for a 95 % quantile of 10 decisions a second, short enough to follow a change.
 SPAN = 10.0

@@ -14,7 +14,7 @@ from short_folders import short_folder
 from typer.testing import CliRunner
 
 from mmedge_ros.commands.main import app
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.memory.moment import Spot
 from mmedge_ros.memory.store_file import FILE_NAME
 from mmedge_ros.questions import observed_flight

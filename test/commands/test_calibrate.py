@@ -14,12 +14,12 @@ from hand_made_walk import walked
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.main import app
-from mmedge_ros.data_types import Box, Detection
+from mmedge_ros.core.data_types import Box, Detection
 from mmedge_ros.encoding.detector import DetectorOutput
 from mmedge_ros.encoding.unit_encoder import CameraEncoder
-from mmedge_ros.extrinsics import sightings
-from mmedge_ros.extrinsics.sightings import Sightings
 from mmedge_ros.geometry.calibration import read_calibration
+from mmedge_ros.replay.extrinsics import sightings
+from mmedge_ros.replay.extrinsics.sightings import Sightings
 
 
 @pytest.fixture(scope='module')

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from mmedge_ros.commands import stopping
 from mmedge_ros.commands.display import StatusLine, one_line
-from mmedge_ros.data_types import Decision
+from mmedge_ros.core.data_types import Decision
 
 DECISION = Decision(
     2_000_000_000, 2_000_000_000, 'odom', (), {'camera': 1_960_000_000}, published_ns=2_012_000_000

@@ -14,12 +14,12 @@ from bag_fixtures import recording, write_bag
 from ros_installed import needs_ros
 from typer.testing import CliRunner, Result
 
+from mmedge_ros.adaptation import ConfigurationError
 from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.main import app
 from mmedge_ros.commands.replay_run import ReplayRequest
-from mmedge_ros.configuration import ConfigurationError
 from mmedge_ros.monitoring import MonitoringError
 
 ROOT = Path(__file__).resolve().parents[2]

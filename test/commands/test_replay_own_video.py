@@ -19,8 +19,8 @@ from typer.testing import CliRunner, Result
 from mmedge_lab.simulation.flight import simulate_flight
 from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.main import app
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.box_overlap import overlap
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.report.report import report_of

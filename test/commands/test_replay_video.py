@@ -20,8 +20,8 @@ from tiny_detector import write_tiny_detector
 
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
-from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.timed_pictures import TimedPicture, recorded_pictures
 from mmedge_ros.report.video import write_video

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.crops import CropForm, as_input, crop_input, cut
 

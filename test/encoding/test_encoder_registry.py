@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError, encoder_registry
 from mmedge_ros.encoding.encoder_registry import (
     EncoderKind,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hand_made_pictures import USUAL, fly, second, usual_pictures, usual_seconds
 
-from mmedge_ros.data_types import NS_PER_S, Appearance
+from mmedge_ros.core.data_types import NS_PER_S, Appearance
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.picture_drift import (
     PICTURES_FILE,

@@ -9,7 +9,7 @@ import pytest
 from radar_units import radar_unit
 from tiny_stages import file_entry, write_embedding, write_grid_bundle, write_radar_network
 
-from mmedge_ros.data_types import RADAR, ModalityConfiguration
+from mmedge_ros.core.data_types import RADAR, ModalityConfiguration
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
 from mmedge_ros.encoding.unit_encoder import RadarEncoder

@@ -11,7 +11,7 @@ import pytest
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from mmedge_ros.data_types import Detection
+from mmedge_ros.core.data_types import Detection
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.onnx_detector import OnnxDetector
 from mmedge_ros.sensing.camera.image import decode_image

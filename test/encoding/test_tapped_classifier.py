@@ -12,7 +12,7 @@ import yaml
 from numpy.typing import NDArray
 from tiny_recogniser import CLASSES, SIZE, write_tiny_recogniser
 
-from mmedge_ros.data_types import LabelSource
+from mmedge_ros.core.data_types import LabelSource
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.classifier_description import describe_classifier
 from mmedge_ros.encoding.crops import as_input

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tiny_recogniser import write_tiny_recogniser
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     Box,
     Decision,

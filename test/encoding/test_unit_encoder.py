@@ -16,7 +16,7 @@ import yaml
 from radar_units import TRAIL, radar_unit
 from tiny_detector import write_tiny_detector
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
     Box,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.image_motion import Grey, ImageMotion, box_motion, moved_boxes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.geometry.transforms import Transform, parse_static_transform, prefixed

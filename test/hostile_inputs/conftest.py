@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tiny_detector import write_tiny_detector
 
-from mmedge_ros.records.device_profile import measured_profile, write_profile
+from mmedge_ros.core.device_profile import measured_profile, write_profile
 
 
 @pytest.fixture(scope='session')

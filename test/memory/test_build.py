@@ -14,7 +14,7 @@ from mmedge_lab.simulation.appearance import looks_of
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.commands.memory import memory_app
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.memory import FlightMemoryError, build
 from mmedge_ros.memory.build import BuiltMemory, build_memory

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hand_made_moments import HEADER, JPEG, direction, view
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.memory.keeper import MemoryKeeper
 from mmedge_ros.memory.moment import MemoryItem

@@ -18,7 +18,7 @@ from page_outline import PageOutline
 from typer.testing import CliRunner
 
 from mmedge_ros.commands.memory import memory_app
-from mmedge_ros.data_types import NS_PER_S, Box
+from mmedge_ros.core.data_types import NS_PER_S, Box
 from mmedge_ros.memory import page
 from mmedge_ros.memory.moment import DronePose, FlightPhase, MemoryItem, Spot
 from mmedge_ros.memory.page import write_memory_page

@@ -16,7 +16,7 @@ from hand_made_moments import LENGTH, direction, key_frame, memory_of, view
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import NS_PER_S, Box, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, Box, FloatArray
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.memory.encoders import LARGEST_EXAMPLE, example_picture

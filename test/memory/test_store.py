@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hand_made_moments import HEADER, JPEG, LENGTH, direction, key_frame, memory_of, view
 
-from mmedge_ros.data_types import NS_PER_S, Box
+from mmedge_ros.core.data_types import NS_PER_S, Box
 from mmedge_ros.memory import FlightMemoryError, store
 from mmedge_ros.memory.moment import DronePose, FlightPhase, Spot
 from mmedge_ros.memory.store import (

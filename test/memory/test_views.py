@@ -13,7 +13,7 @@ from hand_made_sights import STREET, decided, kept, sighted, standing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import NS_PER_S, Box, Detection
+from mmedge_ros.core.data_types import NS_PER_S, Box, Detection
 from mmedge_ros.encoding.recent_pictures import RecentPictures
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import SensorGeometry

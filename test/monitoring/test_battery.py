@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from virtual_clock import VirtualClock
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.battery import Battery, battery_reading
 

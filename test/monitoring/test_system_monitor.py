@@ -11,8 +11,8 @@ import pytest
 from machine_trees import orin_nano
 from virtual_clock import VirtualClock
 
-from mmedge_ros.clock import SystemClock
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.clock import SystemClock
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.machine import machine_probes
 from mmedge_ros.monitoring.system_files import SystemFiles

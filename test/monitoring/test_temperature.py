@@ -8,7 +8,7 @@ import pytest
 from machine_trees import laptop, orin_nano, write_files
 from virtual_clock import VirtualClock
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_files import SystemFiles
 from mmedge_ros.monitoring.temperature import Throttling

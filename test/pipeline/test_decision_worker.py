@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hand_made_units import MS, Collected, ManualClock, at, features, unit
 
-from mmedge_ros.clock import TimeBudget
-from mmedge_ros.data_types import (
+from mmedge_ros.core.clock import TimeBudget
+from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
     Decision,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from point_targets import PointTargets, Walk, at_ns, pose, scattered_clutter
 
-from mmedge_ros.data_types import RADAR, Decision, UnitFeatures
+from mmedge_ros.core.data_types import RADAR, Decision, UnitFeatures
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 
 FLIGHTS = {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hand_made_units import MS, Collected, FakeEncoder, ManualClock, at, unit
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     Configuration,
     Decision,

@@ -14,17 +14,17 @@ from hand_made_units import MS, ManualClock, at, features, receipt, returns, uni
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Decision, Detection, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Decision, Detection, UnitFeatures
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
-from mmedge_ros.fusion import FusionError
-from mmedge_ros.fusion.feature_fusion import FeatureFusion
-from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
+from mmedge_ros.tracking import FusionError
+from mmedge_ros.tracking.map_decoding import DecodingParameters
+from mmedge_ros.windows.feature_fusion import FeatureFusion
 
 MODEL = CameraModel(
     640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'

@@ -13,11 +13,11 @@ from hand_made_pictures import usual_pictures
 
 from mmedge_lab.training.certificate import Certificate, FlightLoss
 from mmedge_lab.training.gate_file import write_bundle_gate
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.parameter import ParameterError, build
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
 from mmedge_ros.encoding.picture_drift import PICTURES_FILE, usual_pictures_text
-from mmedge_ros.parameter import ParameterError, build
 from mmedge_ros.pipeline.fusion_strategy import (
     fusion_strategy,
     model_of_encoders,
@@ -25,9 +25,9 @@ from mmedge_ros.pipeline.fusion_strategy import (
 )
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.skipping.early_decision import GatedDecision, SceneChangeParameters
-from mmedge_ros.skipping.skip_control import SkipParameters
 from mmedge_ros.tracking.noise_scale import NOISE_FILE, USUAL_SCALE
+from mmedge_ros.windows.early_decision import GatedDecision, SceneChangeParameters
+from mmedge_ros.windows.skip_control import SkipParameters
 
 ENTRY = {'weights': 'network.onnx', 'sha256': '0' * 64}
 CAMERA_PART = {'default': 'small', 'levels': {'small': ENTRY}}

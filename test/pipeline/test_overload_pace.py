@@ -10,7 +10,7 @@ from hand_made_units import BEGIN_NS, MS, unit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     Configuration,

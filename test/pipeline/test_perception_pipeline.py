@@ -10,7 +10,7 @@ import pytest
 from hand_made_pictures import USUAL, usual_pictures
 from hand_made_units import MS, ManualClock, at, features, receipt, unit
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
     Box,

@@ -8,14 +8,14 @@ from gated_bundle import write_gated_bundle
 from hand_made_decisions import a_decision
 from hand_made_pictures import fly, usual_pictures
 
-from mmedge_ros.clock import SystemClock
+from mmedge_ros.core.clock import SystemClock
 from mmedge_ros.encoding.picture_drift import PictureDrift
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.pipeline_status import PipelineStatus
-from mmedge_ros.skipping.early_decision import GatedDecision
+from mmedge_ros.windows.early_decision import GatedDecision
 
 
 def figures(status: PipelineStatus, pipeline: PerceptionPipeline) -> dict[str, object]:

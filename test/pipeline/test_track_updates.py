@@ -11,7 +11,7 @@ from fake_fusion_networks import FakeFusionNetworks
 from hand_made_maps import Cell, camera_grid_with
 from hand_made_units import MS, ManualClock, at, features, receipt, returns, unit
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
     Box,
@@ -20,14 +20,14 @@ from mmedge_ros.data_types import (
     ResultKind,
     UnitFeatures,
 )
-from mmedge_ros.fusion.feature_fusion import FeatureFusion
-from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.tracking.map_decoding import DecodingParameters
+from mmedge_ros.windows.feature_fusion import FeatureFusion
 
 MODEL = CameraModel(
     640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'

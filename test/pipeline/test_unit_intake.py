@@ -9,7 +9,7 @@ from hand_made_units import MS, at, unit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     Configuration,
     ModalityConfiguration,

@@ -13,9 +13,9 @@ from hand_made_units import FRAMES, MS, at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement, UnitFeatures
-from mmedge_ros.fusion.pairing import PairedUnits, pair_units
+from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Measurement, UnitFeatures
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
+from mmedge_ros.tracking.pairing import PairedUnits, pair_units
 from mmedge_ros.tracking.tracker import Tracker
 
 StepKey = tuple[float | None, tuple[float, ...]]

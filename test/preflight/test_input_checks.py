@@ -7,7 +7,7 @@ from hand_made_graph import NOW_NS, arrivals, good_graph, view
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.preflight.finding import Finding, State
 from mmedge_ros.preflight.graph_view import (
     BATTERY,

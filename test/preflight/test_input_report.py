@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hand_made_graph import view
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.preflight.graph_view import ODOMETRY, TopicView
 from mmedge_ros.preflight.input_report import PATIENCE, InputReport, InputsNow
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tiny_bundle import write_tiny_bundle
 
+from mmedge_ros.core.device_profile import DeviceProfile, write_profile
 from mmedge_ros.preflight.finding import Finding, State
 from mmedge_ros.preflight.model_checks import check_model, check_profile
-from mmedge_ros.records.device_profile import DeviceProfile, write_profile
 
 MACHINE = {'model': 'Orin', 'processor': 'aarch64', 'cores': 6, 'memory_gb': 8}
 STAGES = ('camera.small.encode', 'camera.large.encode', 'radar.encode')

@@ -17,9 +17,9 @@ from fake_model_process import COMMAND
 from hand_made_sights import decided, sighted, standing
 from short_folders import short_folder
 
-from mmedge_ros.configuration.latency_budget import LatencyBudget, LatencyDemand
-from mmedge_ros.data_types import Decision
-from mmedge_ros.parameter import ParameterError
+from mmedge_ros.adaptation.latency_budget import LatencyBudget, LatencyDemand
+from mmedge_ros.core.data_types import Decision
+from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.questions.describing import KINDS, DescribeParameters, Describer
 from mmedge_ros.questions.language_model import (
     IsCancelled,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hand_made_sights import decided, sighted, standing
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, STANDBY, Configuration, Decision
-from mmedge_ros.data_types import ModalityConfiguration as Part
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, STANDBY, Configuration, Decision
+from mmedge_ros.core.data_types import ModalityConfiguration as Part
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.questions.answering import ask

@@ -9,7 +9,7 @@ from hand_made_looks import HEADER, SPACE, seen
 from hand_made_moments import memory_of
 from hand_made_observations import BEGIN_NS, hovering, observed, walked
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.memory.moment import Spot
 from mmedge_ros.questions.answer import Answer
 from mmedge_ros.questions.answering import ask

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.questions import QuestionError
 from mmedge_ros.questions.time_words import read_span
 

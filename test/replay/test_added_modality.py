@@ -10,12 +10,12 @@ from typing import Any
 import bag_fixtures as flight
 import pytest
 
-from mmedge_ros.data_types import ModalityConfiguration, Unit, UnitFeatures
+from mmedge_ros.core.data_types import ModalityConfiguration, Unit, UnitFeatures
+from mmedge_ros.core.device_profile import DeviceProfile, write_profile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import encoder_registry
 from mmedge_ros.encoding.encoder_registry import EncoderKind, EncoderSettings, register_encoder
 from mmedge_ros.encoding.unit_encoder import encoded_unit
-from mmedge_ros.records.device_profile import DeviceProfile, write_profile
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.recording import Recording

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, UnitFeatures
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.input_problems import input_problems
 
 SIZE = (640, 480)

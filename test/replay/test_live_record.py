@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hand_made_units import MS, at, features, receipt, unit
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -18,7 +18,7 @@ from mmedge_ros.data_types import (
     UnitFeatures,
     UnitOutcome,
 )
-from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.playback import PlaybackStatus
 

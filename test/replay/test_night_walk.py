@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from hand_made_units import MS
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Decision
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.report.box_comparison import compare_with_boxes, read_boxes
 from mmedge_ros.sensing.radar.filter import RadarLimits

@@ -11,18 +11,18 @@ from fake_fusion_networks import FakeFusionNetworks
 from hand_made_maps import Cell, camera_grid_with
 from hand_made_units import MS, FakeEncoder, at, unit
 
-from mmedge_ros.clock import TimeBudget
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Unit
+from mmedge_ros.core.clock import TimeBudget
+from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Unit
+from mmedge_ros.core.device_profile import DeviceProfile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
-from mmedge_ros.fusion.feature_fusion import FeatureFusion, FusedDetections
-from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import offline_replay
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.tracking.map_decoding import DecodingParameters
+from mmedge_ros.windows.feature_fusion import FeatureFusion, FusedDetections
 
 MODEL = CameraModel(
     640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hand_made_units import BEGIN_NS, MS, FakeEncoder, at, returns, unit
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -25,12 +25,12 @@ from mmedge_ros.data_types import (
     Unit,
     UnitFeatures,
 )
+from mmedge_ros.core.device_profile import DeviceProfile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.report.decision_log import decision_lines
 

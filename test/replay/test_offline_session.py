@@ -8,17 +8,17 @@ import pytest
 from bag_fixtures import RADAR, recording, write_bag
 from gated_bundle import write_gated_bundle
 
-from mmedge_ros.data_types import Decision
+from mmedge_ros.core import RecordError
+from mmedge_ros.core.data_types import Decision
+from mmedge_ros.core.device_profile import DeviceProfile, write_profile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.records import RecordError
-from mmedge_ros.records.device_profile import DeviceProfile, write_profile
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.sensing.radar.filter import RadarLimits
-from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.windows.skip_control import SkipParameters
 
 STAGES = ('radar.encode', 'receipt.transport', 'features.transport', 'fusion')
 

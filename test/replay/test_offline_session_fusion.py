@@ -10,11 +10,11 @@ from bag_fixtures import recording, write_bag
 from tiny_fusion_bundle import write_fusion_bundle, write_head
 from tiny_stages import BOX, file_entry, write_grid_bundle
 
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
+from mmedge_ros.core.device_profile import DeviceProfile, write_profile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.records.device_profile import DeviceProfile, write_profile
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 
 STAGES = ('camera.encode', 'radar.encode', 'receipt.transport', 'features.transport', 'fusion')

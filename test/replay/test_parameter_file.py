@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mmedge_ros.parameter import ParameterError
+from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.offline_session import OfflineOptions
 from mmedge_ros.replay.parameter_file import pipeline_parameters, with_parameter_file

@@ -10,7 +10,7 @@ import pytest
 from camera_fakes import picture
 from mp4_files import write_mp4
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag import Bag

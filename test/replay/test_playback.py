@@ -15,7 +15,7 @@ from flight_fixtures import flight
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, Configuration, ModalityConfiguration, SkipDecision
+from mmedge_ros.core.data_types import CAMERA, Configuration, ModalityConfiguration, SkipDecision
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.bag_topics import SensorTopics

@@ -7,11 +7,11 @@ from bag_fixtures import recording, write_bag
 from tiny_detector import write_tiny_detector
 from tiny_recogniser import write_tiny_recogniser
 
-from mmedge_ros.data_types import LabelSource
+from mmedge_ros.core.data_types import LabelSource
+from mmedge_ros.core.device_profile import DeviceProfile, write_profile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
-from mmedge_ros.records.device_profile import DeviceProfile, write_profile
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.report.recognition_report import recognition_report

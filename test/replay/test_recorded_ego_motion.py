@@ -10,7 +10,7 @@ from bag_fixtures import write_bag
 from flight_fixtures import SPEED, flight
 from tiny_detector import write_tiny_detector
 
-from mmedge_ros.data_types import RADAR
+from mmedge_ros.core.data_types import RADAR
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.recording import Recording

@@ -17,7 +17,7 @@ from mmedge_lab.simulation.flight import record_flight
 from mmedge_lab.simulation.flight_bag import BATTERY, SYSTEM, flight_types
 from mmedge_lab.simulation.flight_messages import FlightMessages
 from mmedge_lab.simulation.system_dynamics import BatteryReading
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.monitoring import MonitoringError
 from mmedge_ros.monitoring.system_state import UNKNOWN, SystemState
 from mmedge_ros.monitoring.trace import Trace, TraceTime

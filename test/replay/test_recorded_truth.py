@@ -27,9 +27,9 @@ from truth_fixtures import (
     walker,
 )
 
-from mmedge_ros.data_types import Box
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.recorded_truth import read_truth
 from mmedge_ros.replay.recording import Recording

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rosbags.typesys import Stores, get_typestore
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import ego_state
 from mmedge_ros.replay import BagError

@@ -23,8 +23,8 @@ from hand_made_truth import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import Box
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.core.data_types import Box
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.accuracy import accuracy_of
 from mmedge_ros.report.report import report_of
 

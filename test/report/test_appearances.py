@@ -6,7 +6,7 @@ import math
 
 from hand_made_truth import BOX, at, decided, film, run, track, true_person
 
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.accuracy import accuracy_of
 from mmedge_ros.report.appearances import CLASS_UNSEEN, LEFT, appearances
 from mmedge_ros.report.report import report_of

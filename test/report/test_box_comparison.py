@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import Box, Decision, Detection, Track, UnitFeatures
+from mmedge_ros.core.data_types import Box, Decision, Detection, Track, UnitFeatures
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.report import ReportError

@@ -9,7 +9,7 @@ from decision_log_reader import read_decisions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import Box, Decision, StageTiming, Track
+from mmedge_ros.core.data_types import Box, Decision, StageTiming, Track
 from mmedge_ros.report.decision_log import decision_lines
 
 instants = st.integers(-(2**62), 2**62)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import Box, Detection
+from mmedge_ros.core.data_types import Box, Detection
 from mmedge_ros.encoding.detector import DetectorOutput, Image
-from mmedge_ros.records.ground_truth import Conditions, TrueFrame
+from mmedge_ros.replay.ground_truth import Conditions, TrueFrame
 from mmedge_ros.report.detector_accuracy import (
     DetectorAccuracy,
     StratumAccuracy,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hand_made_units import BEGIN_NS, at, features, unit
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Decision, StageTiming
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Decision, StageTiming
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.report.energy import computer_watts, energy_report, watts_over_time
 
 

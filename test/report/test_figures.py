@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from mmedge_ros.data_types import Configuration, ModalityConfiguration, StageTiming
+from mmedge_ros.core.data_types import Configuration, ModalityConfiguration, StageTiming
+from mmedge_ros.core.run_record import UnitCounts
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.records.run_record import UnitCounts
 from mmedge_ros.report.accuracy_figures import ACCURACY_FIGURES
 from mmedge_ros.report.configuration_figure import (
     CONFIGURATIONS,

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hand_made_truth import BOX, decided, film, moved, run, scene, track, true_person
 
-from mmedge_ros.data_types import NS_PER_S, Decision, Novelty
-from mmedge_ros.records.ground_truth import GroundTruth
-from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.core.data_types import NS_PER_S, Decision, Novelty
+from mmedge_ros.core.run_record import RunRecord, UnitCounts
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.glance import limits, sentences
 from mmedge_ros.report.report import report_of
 

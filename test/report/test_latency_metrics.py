@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mmedge_ros.data_types import Decision, StageTiming, UnitFeatures
+from mmedge_ros.core.data_types import Decision, StageTiming, UnitFeatures
 from mmedge_ros.report.latency_metrics import (
     critical_age_ms,
     latency_metrics,

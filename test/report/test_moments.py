@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hand_made_truth import BOX, decided, film, moved, run, track, true_person
 
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.report.moments import KINDS, moments_of
 
 FAR = moved(BOX, 200.0)

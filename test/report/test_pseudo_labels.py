@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hand_made_truth import BOX, at, decided, moved, run, track
 
-from mmedge_ros.data_types import Detection, UnitFeatures
+from mmedge_ros.core.data_types import Detection, UnitFeatures
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detector import DetectorOutput
 from mmedge_ros.report import ReportError

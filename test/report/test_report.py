@@ -13,8 +13,8 @@ from decision_log_reader import read_decisions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import ResultKind
-from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.core.data_types import ResultKind
+from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.report import ReportError
 from mmedge_ros.report.box_comparison import BoxesComparison
 from mmedge_ros.report.report import report_of, write_report

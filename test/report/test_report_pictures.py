@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmedge_ros.data_types import NS_PER_S, Box, Decision, Track
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import NS_PER_S, Box, Decision, Track
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report import report_pictures, timed_pictures
 from mmedge_ros.report.report import write_report

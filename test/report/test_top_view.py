@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hand_made_truth import decided, film, run, track, true_person
 
-from mmedge_ros.data_types import UnitFeatures
+from mmedge_ros.core.data_types import UnitFeatures
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.ego_motion import EgoMotion, EgoState
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.report.top_view import top_view
 from mmedge_ros.report.trajectories import trajectories
 

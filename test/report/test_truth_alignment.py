@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from mmedge_ros.geometry.ego_motion import EgoMotion, EgoState
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.truth_alignment import Alignment
 
 PLACE, VELOCITY = np.array([10.0, 4.0, 0.0]), np.array([0.5, -1.0, 0.0])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hand_made_truth import BOX, at, moved, scene, track, true_person
 
-from mmedge_ros.data_types import Box
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.core.data_types import Box
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.truth_matching import (
     best_overlaps,
     counted_people,

@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 import pytest
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Box
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Box
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.report import ReportError, video
 from mmedge_ros.report.timed_pictures import TimedPicture
 from mmedge_ros.report.video import frame_rate, write_video
@@ -184,7 +184,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from mmedge_ros.report import ReportError
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.report.timed_pictures import TimedPicture
 from mmedge_ros.report.video import write_video
 noise = np.random.default_rng(1).integers(0, 255, (480, 640, 3), np.uint8)

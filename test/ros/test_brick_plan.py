@@ -8,7 +8,7 @@ from live_graph import Bystander
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Configuration, ModalityConfiguration, UnitOutcome
+from mmedge_ros.core.data_types import Configuration, ModalityConfiguration, UnitOutcome
 from mmedge_ros.encoding.bricks import BrickState, BrickStatus
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.options import GraphOptions

@@ -9,7 +9,7 @@ import rclpy
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S, STANDBY, Configuration, ModalityConfiguration
+from mmedge_ros.core.data_types import NS_PER_S, STANDBY, Configuration, ModalityConfiguration
 from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.messages import conversions, names
 from mmedge_ros.ros.nodes.single_process import make_node

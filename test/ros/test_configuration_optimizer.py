@@ -13,7 +13,7 @@ from sensor_msgs.msg import BatteryState
 from std_msgs.msg import String
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import perception_graph

@@ -8,7 +8,7 @@ import pytest
 from sensor_msgs.msg import PointCloud2
 from tiny_stages import write_grid_bundle
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError, encoder_registry
 from mmedge_ros.encoding.bundle import default_model
 from mmedge_ros.encoding.encoder_registry import EncoderKind, register_encoder

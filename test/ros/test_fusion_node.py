@@ -13,7 +13,7 @@ from rclpy.parameter import Parameter
 from tiny_fusion_bundle import write_fusion_bundle
 from tiny_stages import write_grid_bundle
 
-from mmedge_ros.data_types import CAMERA, RADAR, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, RADAR, UnitFeatures
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
 from mmedge_ros.ros.graph.options import GraphOptions

@@ -17,7 +17,7 @@ from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import serialize_message
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import EgoReport, EgoState
 from mmedge_ros.geometry.px4_odometry import px4_stamp_ns

@@ -18,7 +18,7 @@ from rclpy.serialization import serialize_message
 from tries import tries
 
 from mmedge_ros import srv
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.memory.moment import Spot, Vectors
 from mmedge_ros.memory.query import ParsedQuery

@@ -15,7 +15,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import CameraInfo, PointCloud2
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import UnitOutcome
+from mmedge_ros.core.data_types import UnitOutcome
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mmedge_ros.parameter import ParameterError, build
+from mmedge_ros.core.parameter import ParameterError, build
 from mmedge_ros.ros.graph import launch_actions
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.options import GraphOptions, RecordOptions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mmedge_lab.rivals.mmedge.latency_bench import BLOCKING, changed
 from mmedge_lab.simulation.flight import FlightDescription, kept_flight
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.sessions.live_session import replay_live
 

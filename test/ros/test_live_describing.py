@@ -13,7 +13,7 @@ from short_folders import short_folder
 from std_msgs.msg import String
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S, Decision
+from mmedge_ros.core.data_types import NS_PER_S, Decision
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import conversions, names, qos

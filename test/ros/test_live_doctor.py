@@ -18,7 +18,7 @@ from live_graph import Bystander, python_environment
 from sensor_msgs.msg import Image, PointCloud2
 from std_msgs.msg import String
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.preflight.finding import State
 from mmedge_ros.preflight.graph_view import ODOMETRY
 from mmedge_ros.preflight.input_checks import check_clocks, check_inputs

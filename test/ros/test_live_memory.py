@@ -16,7 +16,7 @@ from live_graph import Bystander
 from visualization_msgs.msg import MarkerArray
 
 from mmedge_ros import msg, srv
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.memory.moment import Spot
 from mmedge_ros.memory.store import MemoryReader
 from mmedge_ros.memory.views import ChosenView, object_thumbnail, picture_of

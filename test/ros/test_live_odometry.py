@@ -8,7 +8,7 @@ from pathlib import Path
 from bag_fixtures import write_bag
 from flight_fixtures import SPEED, flight
 
-from mmedge_ros.data_types import RADAR
+from mmedge_ros.core.data_types import RADAR
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.sessions.live_session import replay_live
 

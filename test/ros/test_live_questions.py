@@ -21,7 +21,7 @@ from rclpy.action import ActionClient
 from std_msgs.msg import String
 
 from mmedge_ros import action, msg
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Decision
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos

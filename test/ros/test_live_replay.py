@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from live_graph import DURATION, is_gapless, python_environment, trail_error_ms
 
-from mmedge_ros.data_types import Decision
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import Decision
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.ros.graph.options import GraphOptions

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mmedge_lab.simulation.flight import FlightDescription, kept_flight
-from mmedge_ros.data_types import CAMERA
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import CAMERA
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.sessions.live_session import replay_live

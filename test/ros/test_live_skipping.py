@@ -12,7 +12,7 @@ from gated_bundle import write_gated_bundle
 from live_graph import Bystander, check_decision, stamps_of
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S, SkipDecision
+from mmedge_ros.core.data_types import NS_PER_S, SkipDecision
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import bag_graph

@@ -16,7 +16,7 @@ from mmedge_ros.ros.node_main import BROKE_DOWN, NOT_MADE, PARENT_VARIABLE
 PROGRAM = """
 import sys, threading
 from rclpy.node import Node
-from mmedge_ros.parameter import ParameterError
+from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.ros.node_main import run_nodes
 
 class Subject(Node):

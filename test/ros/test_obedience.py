@@ -12,7 +12,7 @@ from commander import FRESH_ID, SECOND, Commander, scan
 from live_graph import Bystander, stamps_of
 from sensor_msgs.msg import PointCloud2
 
-from mmedge_ros.data_types import UnitOutcome
+from mmedge_ros.core.data_types import UnitOutcome
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.options import GraphOptions

@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mmedge_ros.configuration.fixed_configuration import FixedConfiguration
-from mmedge_ros.configuration.optimizer_setup import (
+from mmedge_ros.adaptation.fixed_configuration import FixedConfiguration
+from mmedge_ros.adaptation.optimizer_setup import (
     ConfigurationOptimizerParameters,
     optimizer_setup,
 )
-from mmedge_ros.configuration.scene_indicators import SceneIndicators
-from mmedge_ros.data_types import CAMERA, ModalityConfiguration
+from mmedge_ros.adaptation.scene_indicators import SceneIndicators
+from mmedge_ros.core.data_types import CAMERA, ModalityConfiguration
+from mmedge_ros.core.parameter import build
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.parameter import build
 from mmedge_ros.ros.messages.conversions import appearance_of_message, seen_tracks
 from mmedge_ros.ros.nodes.configuration_optimizer import look_at_tracks, look_at_unit
 

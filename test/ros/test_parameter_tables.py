@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mmedge_ros.parameter import declared
+from mmedge_ros.core.parameter import declared
 from mmedge_ros.ros.parameter_tables import NODES, with_tables
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ import pytest
 import rclpy
 from rclpy.node import Node
 
-from mmedge_ros.parameter import ParameterError, declared, group, parameter
+from mmedge_ros.core.parameter import ParameterError, declared, group, parameter
 from mmedge_ros.ros.parameters import declare, descriptor_of
 
 

@@ -12,7 +12,7 @@ from live_graph import Bystander
 from sensor_msgs.msg import PointCloud2
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import RADAR
+from mmedge_ros.core.data_types import RADAR
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup

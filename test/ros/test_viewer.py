@@ -18,7 +18,7 @@ from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import Image
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.interfaces import INTERFACES
 from mmedge_ros.ros.nodes.viewer import Viewer

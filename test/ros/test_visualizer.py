@@ -15,7 +15,7 @@ from sensor_msgs.msg import Image
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Box, ResultKind
+from mmedge_ros.core.data_types import Box, ResultKind
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.markers import track_markers
 from mmedge_ros.ros.nodes.visualizer import Visualizer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from virtual_clock import VirtualClock
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.simulated_board.frames import BoardFrames, WalkingPerson
 from mmedge_ros.sensing.simulated_board.shell import BoardShell

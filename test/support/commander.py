@@ -9,7 +9,7 @@ from live_graph import Bystander
 from sensor_msgs.msg import PointCloud2, PointField
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Configuration, ModalityConfiguration
+from mmedge_ros.core.data_types import Configuration, ModalityConfiguration
 from mmedge_ros.ros.messages import conversions, names, qos
 
 SECOND = 1_000_000_000

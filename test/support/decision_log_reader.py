@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import Box, Decision, StageTiming, Track
+from mmedge_ros.core.data_types import Box, Decision, StageTiming, Track
 
 _UPPER = np.triu_indices(6)
 _SAME = ('window_end_ns', 'state_ns', 'frame_id', 'newest_ns', 'published_ns')

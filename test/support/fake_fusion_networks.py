@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.feature_grid import empty_semantics
 
 

@@ -9,9 +9,9 @@ from tiny_bundle import write_tiny_bundle
 
 from mmedge_lab.training.certificate import Certificate, FlightLoss
 from mmedge_lab.training.gate_file import write_bundle_gate
-from mmedge_ros.data_types import CAMERA
-from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.gate_features import FIELDS
+from mmedge_ros.core.data_types import CAMERA
+from mmedge_ros.windows.gate import Gate
+from mmedge_ros.windows.gate_features import FIELDS
 
 
 def write_gated_bundle(folder: Path) -> Path:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros import data_types as core
-from mmedge_ros.data_types import NS_PER_S, Box, StageTiming
+from mmedge_ros.core import data_types as core
+from mmedge_ros.core.data_types import NS_PER_S, Box, StageTiming
 
 NOW_NS = 1_700_000_000 * NS_PER_S
 

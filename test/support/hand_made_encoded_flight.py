@@ -8,11 +8,11 @@ import numpy as np
 from hand_made_units import MS, features, unit
 
 from mmedge_lab.judging.encoded_flight import EncodedFlight
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Detection
+from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Detection
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform
-from mmedge_ros.records.run_record import RunRecord
 
 PERIODS = {CAMERA: round(33.3 * MS), RADAR: 50 * MS}
 

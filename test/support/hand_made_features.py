@@ -10,7 +10,7 @@ import numpy as np
 
 from mmedge_lab.training.feature_cache import SCAN, SCAN_STEP, CachedFlight, UnitTimes
 from mmedge_lab.training.window_truth import WindowTruth
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS, VALUES, empty_semantics
 
 BEGIN_NS = 1_700_000_000 * NS_PER_S

@@ -24,7 +24,7 @@ from mmedge_lab.simulation.odometry import Odometry
 from mmedge_lab.simulation.radar import RadarSimulator
 from mmedge_lab.simulation.system_dynamics import SystemDynamics
 from mmedge_lab.simulation.world import World
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.replay.bag import Bag
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.gate_features import FIELDS, GateFeatures
+from mmedge_ros.windows.gate import Gate
+from mmedge_ros.windows.gate_features import FIELDS, GateFeatures
 
 
 def gate_features(**values: float) -> GateFeatures:

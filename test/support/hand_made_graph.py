@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.preflight.graph_view import (
     ODOMETRY,
     GraphView,

@@ -14,7 +14,7 @@ from mmedge_lab.judging.memory_bench import Rival, RivalMemory
 from mmedge_lab.judging.memory_flights import RememberedFlight
 from mmedge_lab.judging.memory_truth import RememberedObject
 from mmedge_lab.simulation.appearance import COLOURS, MoverLook
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.memory.moment import Vectors
 from mmedge_ros.memory.query import ParsedQuery
 

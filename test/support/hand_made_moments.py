@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Box
+from mmedge_ros.core.data_types import NS_PER_S, Box
 from mmedge_ros.memory.moment import MemoryItem, ViewKind
 from mmedge_ros.memory.store import MemoryReader, MemoryWriter
 from mmedge_ros.memory.store_file import StoreHeader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.questions.observations import Observations, ObservedDrone, ObservedTrack
 
 BEGIN_NS = 100 * NS_PER_S

@@ -9,7 +9,7 @@ import numpy as np
 from tiny_recogniser import tiny_centres
 
 from mmedge_lab.rivals.smtm.subject import KeptOutputs
-from mmedge_ros.recurrence.semantic_memory import SemanticCentres
+from mmedge_ros.encoding.semantic_memory import SemanticCentres
 
 STAGE_SECONDS = np.array([0.001, 0.003])
 

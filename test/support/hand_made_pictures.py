@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Appearance
+from mmedge_ros.core.data_types import NS_PER_S, Appearance
 from mmedge_ros.encoding.picture_drift import (
     DISTANCE,
     FLICKER,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from hand_made_units import at
 
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement
+from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Measurement
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker, TrackerParameters
 

@@ -12,7 +12,7 @@ from mmedge_lab.policies.policy_features import POLICY_FIELDS
 from mmedge_lab.policies.steering import Plugins
 from mmedge_lab.policies.trained_choosers import TrainedSelector
 from mmedge_lab.policies.trained_rivals import Choices, choices_of, trained_gate
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
+from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 
 
 def linear_network(fields: int, weights: np.ndarray, begin: np.ndarray) -> DenseNetwork:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -19,9 +19,9 @@ from mmedge_ros.data_types import (
     Trail,
     UnitFeatures,
 )
+from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.records.run_record import RunRecord, UnitCounts
 
 START_NS = 1_700_000_000 * NS_PER_S
 MS = 1_000_000

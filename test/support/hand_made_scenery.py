@@ -26,7 +26,7 @@ from mmedge_lab.simulation.world import (
     Timing,
     World,
 )
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import Transform

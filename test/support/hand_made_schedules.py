@@ -9,15 +9,15 @@ from hand_made_units import BEGIN_NS, MS, at
 from mmedge_lab.policies.schedule import Arrival
 from mmedge_lab.policies.settings import PolicySettings, ServiceTimes
 from mmedge_lab.policies.steering import Facts
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
     Configuration,
     ModalityConfiguration,
     UnitFeatures,
 )
+from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.pipeline.unit_intake import acquisition_trail
-from mmedge_ros.records.device_profile import DeviceProfile
 
 PERIODS = {CAMERA: round(33.3 * MS), RADAR: 50 * MS}
 LARGE = Configuration(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     Box,

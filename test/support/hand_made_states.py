@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.tracking.kalman_filter import BoxState, RateSpread
 from mmedge_ros.tracking.track import TrackerState, TrackState
 

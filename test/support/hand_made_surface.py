@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mmedge_ros.configuration.learned_accuracy import FIELDS, SURFACE, AccuracySurface
+from mmedge_ros.adaptation.learned_accuracy import FIELDS, SURFACE, AccuracySurface
 
 
 def surface(**weights: tuple[str, float]) -> AccuracySurface:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S, Box, Decision, Track
+from mmedge_ros.core.data_types import NS_PER_S, Box, Decision, Track
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.records.ground_truth import GroundTruth, TrueObject, TrueScene
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import GroundTruth, TrueObject, TrueScene
 
 MS = 1_000_000
 BEGIN_NS = 1_700_000_000 * NS_PER_S

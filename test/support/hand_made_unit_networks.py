@@ -11,7 +11,7 @@ from collections import Counter
 
 import numpy as np
 
-from mmedge_ros.aggregation.unit_networks import Pooling, Projection
+from mmedge_ros.windows.unit_networks import Pooling, Projection
 
 SHAPE = (1, 2, 2)
 WIDTH = 2

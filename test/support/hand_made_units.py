@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, Box, Detection, UnitFeatures
-from mmedge_ros.extrinsics.sightings import Sightings
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Box, Detection, UnitFeatures
 from mmedge_ros.geometry.ego_motion import EgoMotion, EgoState
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform, Transform
+from mmedge_ros.replay.extrinsics.sightings import Sightings
 
 BEGIN_NS = 1_700_000_000 * NS_PER_S
 LENS = CameraModel(

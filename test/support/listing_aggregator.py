@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.aggregation import AggregationError
+from mmedge_ros.windows import AggregationError
 
 SHAPE = (1, 2, 2)
 

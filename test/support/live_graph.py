@@ -20,7 +20,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Decision, Trail
+from mmedge_ros.core.data_types import Decision, Trail
 from mmedge_ros.ros.graph.middleware_files import remove_unused, segments_of
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos

@@ -19,11 +19,11 @@ from mmedge_lab.simulation.flight_bag import (
 )
 from mmedge_lab.simulation.flight_folder import FlightDescription
 from mmedge_lab.simulation.flight_messages import CAMERA_FRAME, RADAR_FRAME, FlightMessages
-from mmedge_ros.data_types import NS_PER_S, Box
+from mmedge_ros.core.data_types import NS_PER_S, Box
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.records.ground_truth import TrueObject, TrueScene
+from mmedge_ros.replay.ground_truth import TrueObject, TrueScene
 
 SIZE = (320, 240)
 FOCAL = 200.0

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from mmedge_lab.simulation.flight_bag import CAMERA, GROUND_TRUTH, FlightRecord, write_flight
 from mmedge_lab.simulation.flight_folder import FlightDescription
 from mmedge_lab.simulation.flight_messages import FlightMessages
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.records.ground_truth import TrueObject, TrueScene
+from mmedge_ros.replay.ground_truth import TrueObject, TrueScene
 
 BEGIN_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mmedge_ros.data_types import RADAR, StageTiming, Unit
+from mmedge_ros.core.data_types import RADAR, StageTiming, Unit
 
 TRAIL = (StageTiming('acquisition', 90, 100), StageTiming('queue', 100, 110))
 

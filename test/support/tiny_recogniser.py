@@ -17,7 +17,7 @@ import onnx
 import yaml
 from onnx import TensorProto, helper, numpy_helper
 
-from mmedge_ros.recurrence.semantic_memory import SemanticCentres, centres_as_bytes
+from mmedge_ros.encoding.semantic_memory import SemanticCentres, centres_as_bytes
 
 CLASSES = ('person blue', 'person green', 'dog red')
 LABELS = ('person', 'dog')

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.tracking.data_association import assign, intersection_over_union
 
 INFINITE = float('inf')

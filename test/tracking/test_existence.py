@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement
+from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Measurement
 from mmedge_ros.tracking.existence import LEAST, MOST, after_measurement, after_miss, gained
 
 PERSON = Measurement(

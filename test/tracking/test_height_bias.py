@@ -9,7 +9,7 @@ from hand_made_units import at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR, Measurement, Track
+from mmedge_ros.core.data_types import CAMERA, RADAR, Measurement, Track
 from mmedge_ros.tracking.height_bias import UNKNOWN, HeightBias, unbiased, updated_bias
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker, TrackerParameters

@@ -9,7 +9,7 @@ from filterpy.kalman import ExtendedKalmanFilter, KalmanFilter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.tracking.kalman_filter import (
     BoxNoise,
     BoxState,

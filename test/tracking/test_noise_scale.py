@@ -11,7 +11,7 @@ from hand_made_readings import BODY, PERIOD, by_height, by_radar, followed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.tracking.noise_scale import (
     NOISE_FILE,

@@ -11,7 +11,7 @@ from hand_made_units import at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 
 
 def test_a_hundred_readings_with_one_error_are_not_believed_a_hundred_times() -> None:

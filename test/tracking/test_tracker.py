@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Measurement, Track
+from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Measurement, Track
 from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.rotations import rotation_by

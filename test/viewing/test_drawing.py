@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmedge_ros.data_types import NS_PER_S, Box, Decision, Track
+from mmedge_ros.core.data_types import NS_PER_S, Box, Decision, Track
 from mmedge_ros.viewing import drawing
 from mmedge_ros.viewing.drawing import (
     WARNING,

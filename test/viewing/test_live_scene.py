@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mmedge_ros.data_types import Box, Configuration, ModalityConfiguration, ResultKind
+from mmedge_ros.core.data_types import Box, Configuration, ModalityConfiguration, ResultKind
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import parse_static_transform
 from mmedge_ros.monitoring.system_state import SystemState

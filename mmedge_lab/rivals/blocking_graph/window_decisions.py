@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mmedge_ros.data_types import UnitFeatures
+from mmedge_ros.core.data_types import UnitFeatures
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler

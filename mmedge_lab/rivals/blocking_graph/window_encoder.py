@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     Unit,
     UnitFeatures,
     UnitOutcome,
     extend_trail,
 )
+from mmedge_ros.core.run_record import count_failure
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker
 from mmedge_ros.pipeline.unit_intake import Admitted, receipt_of
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.records.run_record import count_failure
 from mmedge_ros.sensing import SensingError
 
 _LONGEST_WAIT, _SHORTEST_WAIT = 1.0, 0.0002

@@ -13,12 +13,12 @@ from functools import partial
 import numpy as np
 
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Sums
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
-from mmedge_ros.aggregation.streaming_aggregator import WindowState
-from mmedge_ros.aggregation.window_bank import WindowBank
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
+from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.windows.streaming_aggregator import WindowState
+from mmedge_ros.windows.window_bank import WindowBank
 
 LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 RATES = {CAMERA: 30, RADAR: 20}

@@ -22,15 +22,15 @@ from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Sums
 from mmedge_lab.rivals.mmedge.optimizer_bench import published_tables
 from mmedge_lab.rivals.mmedge.published_tables import PublishedTables, read_tables
 from mmedge_lab.rivals.mmedge.table_factors import TableFactors, table_factors, table_space
-from mmedge_ros.configuration.accuracy_predictor import AccuracyTable
-from mmedge_ros.configuration.change_rules import ChangeRulesParameters
-from mmedge_ros.configuration.configuration_choice import ChoiceParameters
-from mmedge_ros.configuration.configuration_loop import (
+from mmedge_ros.adaptation.accuracy_predictor import AccuracyTable
+from mmedge_ros.adaptation.change_rules import ChangeRulesParameters
+from mmedge_ros.adaptation.configuration_choice import ChoiceParameters
+from mmedge_ros.adaptation.configuration_loop import (
     ConfigurationLoop,
     ConfigurationLoopParameters,
 )
-from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
-from mmedge_ros.data_types import NS_PER_S, StageTiming
+from mmedge_ros.adaptation.unit_time_profile import StageTime, UnitTimeProfile
+from mmedge_ros.core.data_types import NS_PER_S, StageTiming
 
 FloatArray = NDArray[np.float64]
 

@@ -20,12 +20,12 @@ from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, 
 from mmedge_lab.rivals.mmedge.held_bench import percents
 from mmedge_lab.simulation.flight import DEMO_FLIGHT, kept_flight
 from mmedge_lab.worker_processes import OnShare
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
+from mmedge_ros.adaptation.profiling import ProfilePhase, profile_phases
 from mmedge_ros.commands.profile import chosen_space, made_profile
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.profiling import ProfilePhase, profile_phases
-from mmedge_ros.data_types import NS_PER_S, Configuration, Decision, ResultKind
+from mmedge_ros.core.data_types import NS_PER_S, Configuration, Decision, ResultKind
+from mmedge_ros.core.device_profile import write_profile
 from mmedge_ros.monitoring.machine import machine_description
-from mmedge_ros.records.device_profile import write_profile
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import OPTIMIZER, NodeDescription

@@ -19,10 +19,10 @@ import yaml
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
 from mmedge_lab.rivals.mmedge.cpu_step_bench import SETTLING, without_saving
-from mmedge_ros.configuration.latency_budget import LatencyBudget, LatencyDemand
-from mmedge_ros.data_types import NS_PER_S, FloatArray
+from mmedge_ros.adaptation.latency_budget import LatencyBudget, LatencyDemand
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.questions.describing import KINDS, NEWEST, TAKES
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.report.accuracy import accuracy_of
 from mmedge_ros.ros.graph.options import GraphOptions

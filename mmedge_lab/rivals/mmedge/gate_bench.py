@@ -24,9 +24,9 @@ from mmedge_lab.training.certificate import FlightLoss
 from mmedge_lab.training.gate_loop import FlightLoop, Never
 from mmedge_lab.training.gate_training import GateSetting, flown, open_loop
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.pipeline.pipeline_parameters import DECISION
-from mmedge_ros.skipping.bundle_gate import BundleGate, bundle_gate
+from mmedge_ros.windows.bundle_gate import BundleGate, bundle_gate
 
 GATE, BOTH = 'gate', 'gate on reuse 2'
 # Of the camera's usual rate; every n-th picture is encoded, and others are followed.

@@ -32,11 +32,11 @@ from mmedge_lab.policies.policy_run import optimiser_loop
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.rivals.mmedge.held_flight import Held, HeldFlight
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.configuration.configuration_space import LEVELS_FROM_CHEAPEST
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.adaptation.configuration_space import LEVELS_FROM_CHEAPEST
+from mmedge_ros.core.data_types import CAMERA
+from mmedge_ros.core.device_profile import read_profile
+from mmedge_ros.core.untrusted_files import shown
 from mmedge_ros.encoding.bundle.default_model import default_detector
-from mmedge_ros.records.device_profile import read_profile
-from mmedge_ros.untrusted_files import shown
 
 OPTIMISER, CLAIRVOYANT = 'the optimiser', 'the clairvoyant choice'
 # Share of the windows in time of a configuration that keeps a limit.

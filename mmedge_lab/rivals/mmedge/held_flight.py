@@ -18,8 +18,8 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight, StoredEncoder, repl
 from mmedge_lab.judging.flight_cases import CachedTruth
 from mmedge_lab.judging.steered_replay import OptimiserSteering, Steering
 from mmedge_lab.policies.settings import slowed
-from mmedge_ros.configuration.configuration_loop import ConfigurationLoop
-from mmedge_ros.data_types import (
+from mmedge_ros.adaptation.configuration_loop import ConfigurationLoop
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -33,14 +33,14 @@ from mmedge_ros.data_types import (
     Unit,
     UnitFeatures,
 )
+from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.encoding.object_memory import ObjectMemory
 from mmedge_ros.geometry.image_motion import Grey
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
-from mmedge_ros.records.run_record import RunRecord
-from mmedge_ros.recurrence.object_memory import ObjectMemory
 from mmedge_ros.report.accuracy_samples import stream_samples
-from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.windows.skip_control import SkipParameters
 
 # Slots of all rates and reuses begin with every such time (ns), so flights in a row keep them.
 _GRID_NS = 6 * NS_PER_S // 10

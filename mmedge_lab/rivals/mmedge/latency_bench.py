@@ -16,9 +16,9 @@ from pathlib import Path
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Results, Row, Subject, Sums
 from mmedge_lab.rivals.mmedge.graph_usage import GraphUsage, NodeUsage
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Decision
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.monitoring.machine import machine_description
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.ros.graph.description import NodeDescription

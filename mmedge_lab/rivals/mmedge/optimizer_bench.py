@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
 from mmedge_lab.rivals.mmedge.published_tables import PublishedTables, read_tables
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.configuration.factorised_latency import FactorisedLatency
-from mmedge_ros.configuration.optimizer import Optimizer
-from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.adaptation.factorised_latency import FactorisedLatency
+from mmedge_ros.adaptation.optimizer import Optimizer
+from mmedge_ros.adaptation.unit_time_profile import StageTime, UnitTimeProfile
 
 FloatArray = NDArray[np.float64]
 

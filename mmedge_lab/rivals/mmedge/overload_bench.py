@@ -22,9 +22,9 @@ from typing import Any
 import yaml
 
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
-from mmedge_ros.cpu_limit.limiter import CpuLimiter
-from mmedge_ros.data_types import CAMERA
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import CAMERA
+from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.monitoring.cpu_limit.limiter import CpuLimiter
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.report.accuracy import accuracy_of

@@ -28,8 +28,8 @@ from mmedge_lab.training.accuracy_predictor_samples import (
     replayed_space,
 )
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.configuration.bundle_configurations import manifest_of
-from mmedge_ros.configuration.learned_accuracy import bundle_surface
+from mmedge_ros.adaptation.bundle_configurations import manifest_of
+from mmedge_ros.adaptation.learned_accuracy import bundle_surface
 
 TABLE, PREDICTOR = 'table', 'predictor'
 _FIGURES = {

@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.configuration.configuration_space import LARGEST_GRID, Axis, ConfigurationGrid
-from mmedge_ros.untrusted_files import read_bounded, shown
+from mmedge_ros.adaptation import ConfigurationError
+from mmedge_ros.adaptation.configuration_space import LARGEST_GRID, Axis, ConfigurationGrid
+from mmedge_ros.core.untrusted_files import read_bounded, shown
 
 FloatArray = NDArray[np.float64]
 

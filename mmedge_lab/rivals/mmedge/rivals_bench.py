@@ -22,9 +22,9 @@ from mmedge_lab.policies.settings import STATED
 from mmedge_lab.policies.steering import Plugins
 from mmedge_lab.policies.trained_rivals import bundle_rivals, read_rivals
 from mmedge_lab.policies.window_policies import Blocking
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
+from mmedge_ros.core.device_profile import read_profile
 from mmedge_ros.encoding.bundle.default_model import default_detector
-from mmedge_ros.records.device_profile import read_profile
 from mmedge_ros.report.accuracy_samples import windows_without_decision
 from mmedge_ros.report.truth_matching import counted_people
 

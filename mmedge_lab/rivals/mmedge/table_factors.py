@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from mmedge_ros.configuration.configuration_space import (
+from mmedge_ros.adaptation.configuration_space import (
     ConfigurationGrid,
     ConfigurationSpace,
     ModalityOptions,
 )
-from mmedge_ros.configuration.factorised_latency import OVERLOAD
-from mmedge_ros.configuration.queueing import last_unit_quantiles
+from mmedge_ros.adaptation.factorised_latency import OVERLOAD
+from mmedge_ros.adaptation.queueing import last_unit_quantiles
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

@@ -19,13 +19,13 @@ import numpy as np
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
+from mmedge_ros.core.untrusted_files import read_bounded
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.capture_file import no_packet, parser_for
 from mmedge_ros.sensing.radar.tlv_packet import MAGIC, RANGE_PROFILE, TlvPacket
 from mmedge_ros.sensing.radar.tlv_parser import TlvParser, points_end_packet
 from mmedge_ros.sensing.radar.tlv_points import DetectedPoints, PointLimits, detected_points
 from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity, assemble, write_packet
-from mmedge_ros.untrusted_files import read_bounded
 
 BOARDS = (
     BoardIdentity(version=0x01020005, platform=0xA1443),

@@ -15,12 +15,12 @@ from mmedge_lab.judging.bench import (
     UnmeasuredError,
 )
 from mmedge_lab.rivals.nanomind import brick_cascade
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.adaptation.brick_measurement import bricks_of, figures_of_process, measure_bricks
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.bricks import CPU, FUSION, RECOGNISER, brick_name
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import is_bundle, load_bundle
 from mmedge_ros.encoding.onnx_session import available_devices
-from mmedge_ros.power.brick_measurement import bricks_of, figures_of_process, measure_bricks
 
 _PATIENCE = 300.0
 _FIGURES = {

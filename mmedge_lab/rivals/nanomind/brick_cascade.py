@@ -13,9 +13,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from mmedge_ros.adaptation.brick_measurement import open_brick
 from mmedge_ros.encoding.bricks import resident_memory
 from mmedge_ros.encoding.opened_levels import release
-from mmedge_ros.power.brick_measurement import open_brick
 
 CASCADE, STAYING = 'on demand', 'staying loaded'
 WAYS = (CASCADE, STAYING)

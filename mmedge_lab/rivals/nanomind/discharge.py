@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.power.power_allowance import allowance_of
-from mmedge_ros.power.power_policy import (
+from mmedge_ros.adaptation.power_allowance import allowance_of
+from mmedge_ros.adaptation.power_policy import (
     STANDING_BY,
     PowerMode,
     PowerPolicy,
     PowerState,
 )
+from mmedge_ros.monitoring.system_state import SystemState
 
 # Open-circuit volts of a lithium polymer cell at charges of 0, 10, 20 ... 100 %.
 _CELL_VOLTS = (3.3, 3.65, 3.71, 3.75, 3.78, 3.81, 3.86, 3.93, 4.0, 4.08, 4.18)

@@ -32,8 +32,8 @@ from mmedge_lab.rivals.nanomind.power_rows import (
     printed,
     replay_power_row,
 )
-from mmedge_ros.power.power_allowance import allowance_of
-from mmedge_ros.power.power_policy import PowerMode, PowerState
+from mmedge_ros.adaptation.power_allowance import allowance_of
+from mmedge_ros.adaptation.power_policy import PowerMode, PowerState
 
 OURS, PRINTED, BELOW = (
     'the policy',

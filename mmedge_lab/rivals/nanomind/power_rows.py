@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mmedge_lab.judging.encoded_flight import EncodedFlight, replay_encoded
-from mmedge_ros.configuration.configuration_loop import ConfigurationLoopParameters
-from mmedge_ros.configuration.fixed_configuration import FixedConfiguration
-from mmedge_ros.data_types import (
+from mmedge_ros.adaptation.configuration_loop import ConfigurationLoopParameters
+from mmedge_ros.adaptation.fixed_configuration import FixedConfiguration
+from mmedge_ros.adaptation.power_policy import STANDING_BY, PowerParameters
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -23,11 +24,10 @@ from mmedge_ros.data_types import (
     Trail,
     UnitFeatures,
 )
+from mmedge_ros.core.device_profile import DeviceProfile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.power.power_policy import STANDING_BY, PowerParameters
-from mmedge_ros.records.device_profile import DeviceProfile
-from mmedge_ros.records.run_record import RunRecord
 
 SMALL, MEDIUM = 'small', 'medium'
 # Of the rule as printed: rates at alpha 1 and 0, Hz.

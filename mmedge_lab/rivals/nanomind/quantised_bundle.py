@@ -22,7 +22,7 @@ from mmedge_lab.training.flight_pictures import (
     count_pictures,
     labelled_pictures,
 )
-from mmedge_ros.data_types import CAMERA, Box
+from mmedge_ros.core.data_types import CAMERA, Box
 from mmedge_ros.encoding.bricks import RECOGNISER, brick_name
 from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, load_bundle, open_detector
 from mmedge_ros.encoding.classifier_description import SECTION, describe_classifier

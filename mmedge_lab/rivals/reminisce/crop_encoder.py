@@ -13,7 +13,7 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.training import OnShare
 from mmedge_lab.training.crop_set import CropSet, cut_anew, object_numbers
 from mmedge_lab.training.recogniser_labels import CLASSES
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.classifier_description import (
     ATTRIBUTES,
     EXIT,

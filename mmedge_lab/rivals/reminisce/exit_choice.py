@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from mmedge_lab.rivals.reminisce.crop_encoder import Exits, sureness
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.memory.moment import Vectors
 
 # Of the items that a margin is fitted on, so many are to leave late enough.

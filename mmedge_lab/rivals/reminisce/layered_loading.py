@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.worker_processes import peak_memory
+from mmedge_ros.adaptation.brick_measurement import figures_of_process
 from mmedge_ros.encoding.bricks import resident_memory
 from mmedge_ros.encoding.onnx_session import open_session, runtime_errors
 from mmedge_ros.encoding.opened_levels import release
 from mmedge_ros.encoding.tapped_network import TappedNetwork
-from mmedge_ros.power.brick_measurement import figures_of_process
 
 LAYERED, WHOLE = 'stage by stage', 'all stages loaded'
 WAYS = (LAYERED, WHOLE)

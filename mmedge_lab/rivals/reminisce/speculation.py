@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mmedge_lab.rivals.reminisce.crop_encoder import Embedded, Exits
 from mmedge_lab.rivals.reminisce.galleries import Gallery, Places, best_first, mean_cosines
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.memory.moment import Vectors
 
 # So many of each exit are candidates.

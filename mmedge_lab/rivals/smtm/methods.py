@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from mmedge_lab.rivals.smtm.printed_semantic_memory import PrintedSemanticMemory
 from mmedge_lab.rivals.smtm.subject import KeptOutputs
 from mmedge_ros.encoding.classifier_description import odds
-from mmedge_ros.recurrence.hot_classes import HotClasses
-from mmedge_ros.recurrence.semantic_memory import (
+from mmedge_ros.encoding.hot_classes import HotClasses
+from mmedge_ros.encoding.semantic_memory import (
     SemanticCentres,
     SemanticMemory,
     SemanticMemoryParameters,

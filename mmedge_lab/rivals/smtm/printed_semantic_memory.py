@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mmedge_ros.data_types import FloatArray
-from mmedge_ros.recurrence.hot_classes import HotClasses
+from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.encoding.hot_classes import HotClasses
 
 _TINY = 1e-9
 

@@ -26,13 +26,13 @@ from mmedge_lab.judging.judged_flight import (
 from mmedge_lab.rivals.smtm.reuse_rivals import CHEAPER, EVERY, ROWS, ReuseRow, RivalEncoder
 from mmedge_lab.rivals.smtm.reuse_times import timed_flight
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
+from mmedge_ros.core.device_profile import PROBABILITIES, DeviceProfile
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.model_bundle import model_levels
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.geometry.camera_turn import CameraView, view_of
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.records.device_profile import PROBABILITIES, DeviceProfile
-from mmedge_ros.records.run_record import RunRecord
 
 _TIMES = "processor time of the camera's encoder"
 _FIGURES = {

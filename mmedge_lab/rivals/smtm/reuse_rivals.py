@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
     Box,
@@ -23,9 +23,9 @@ from mmedge_ros.data_types import (
     Unit,
     UnitFeatures,
 )
+from mmedge_ros.encoding.object_memory import ReuseGrid
 from mmedge_ros.encoding.unit_encoder import UnitEncoder, encoded_unit
 from mmedge_ros.geometry.camera_turn import CameraView, turned_pixels
-from mmedge_ros.recurrence.object_memory import ReuseGrid
 
 MEMORY = 'memory'
 HELD, TURNED, PREDICTED, CHEAPER = 'held', 'turned', 'predicted', 'cheaper'

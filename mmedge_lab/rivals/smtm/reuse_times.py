@@ -17,7 +17,7 @@ import cv2
 
 from mmedge_lab.judging.bench import Sums
 from mmedge_lab.rivals.smtm.reuse_rivals import ReuseRow, RivalEncoder
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Unit
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Unit
 from mmedge_ros.encoding.bundle.model_bundle import model_levels, open_detector
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, UnitEncoder
 from mmedge_ros.geometry.camera_turn import CameraView, view_of

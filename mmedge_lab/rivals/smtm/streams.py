@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.rivals.smtm.subject import DRIFT_LEVELS, LabelledCrops
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 
 VISIT = 6
 # So many crops a class must have to come, where two classes or more do.

@@ -28,11 +28,11 @@ from mmedge_lab.training.crop_set import (
 )
 from mmedge_lab.training.recogniser_labels import CLASSES
 from mmedge_lab.training.semantic_centres import fit_exits, with_thresholds
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.classifier_description import SECTION, describe_classifier
 from mmedge_ros.encoding.crops import CropForm, as_input
+from mmedge_ros.encoding.semantic_memory import SemanticCentres, read_centres, whitened
 from mmedge_ros.encoding.tapped_classifier import TappedClassifier, open_classifier
-from mmedge_ros.recurrence.semantic_memory import SemanticCentres, read_centres, whitened
 
 # In so many steps the light of a stream may change.
 DRIFT_LEVELS = 5

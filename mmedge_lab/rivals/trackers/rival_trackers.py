@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_lab.judging.bench import UnmeasuredError
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.report.mot_text import NO_CLASS, MotBoxes, scores
 
 OURS = 'mmedge'

@@ -22,15 +22,15 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight, set_up_geometry
 from mmedge_lab.judging.judged_flight import FlightOpener, bundle_of
 from mmedge_lab.rivals.trackers.rival_trackers import OURS, RIVALS, RivalTracker
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.data_types import CAMERA, NS_PER_S, FloatArray, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, FloatArray, UnitFeatures
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
-from mmedge_ros.records.ground_truth import PERSON, GroundTruth
+from mmedge_ros.replay.ground_truth import PERSON, GroundTruth
 from mmedge_ros.report.mot_metrics import MotFrame, evaluate_frames, ids_by_person
 from mmedge_ros.report.tracking_accuracy import box_frame
 from mmedge_ros.report.truth_matching import match_boxes, person_boxes
-from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.windows.skip_control import SkipParameters
 
 OURS_CAMERA_ONLY = f'{OURS} without radar'
 TRACKERS = (*RIVALS, OURS_CAMERA_ONLY, OURS)

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mmedge_ros.aggregation.temporal_rules import (
+from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
+from mmedge_ros.windows.temporal_rules import (
     LAG_TOLERANCE,
     LAGS,
     LARGEST_EXPONENT,
@@ -23,7 +24,6 @@ from mmedge_ros.aggregation.temporal_rules import (
     OLDEST,
     REMEMBERED,
 )
-from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
 
 WIDTH = 32
 # Per second; from the mean of the window to little more than its last unit.

@@ -30,11 +30,11 @@ from mmedge_lab.training import TrainingError
 from mmedge_lab.training.network_export import SMALLEST_STORED_HALF, write_graph
 from mmedge_lab.training.networks.aggregator import Aggregator, NetworkAggregate
 from mmedge_lab.training.networks.fusion_network import FusionBatch, FusionNetwork
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
-from mmedge_ros.aggregation.temporal_rules import LAGS
-from mmedge_ros.aggregation.unit_networks import POOLING
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
+from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.windows.temporal_rules import LAGS
+from mmedge_ros.windows.unit_networks import POOLING
 
 # Sums in another order differ by less; a wrong graph by far more.
 _LARGEST_DIFFERENCE = 1e-3

@@ -28,7 +28,7 @@ from mmedge_ros.encoding.feature_grid import (
     SEMANTIC_CHANNELS,
     VALUES,
 )
-from mmedge_ros.fusion.radar_grid import RADAR_INPUT
+from mmedge_ros.tracking.radar_grid import RADAR_INPUT
 
 RADAR_CHANNELS = RADAR_INPUT[0]
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
+from mmedge_ros.core.untrusted_files import load_shallow_yaml, shown
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import SUFFIXES, require_weights, sha256_of
-from mmedge_ros.untrusted_files import load_shallow_yaml, shown
 
 MANIFEST = 'manifest.yaml'
 PRECISIONS = ('fp32', 'fp16', 'int8')

@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile, Levels, Manifest, joint_precision
 from mmedge_ros.encoding.bundle.weights import require_weights

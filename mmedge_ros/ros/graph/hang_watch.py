@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import psutil
 
-from mmedge_ros import heartbeat
+from mmedge_ros.core import heartbeat
 
 # s without a heartbeat, of a process that does nothing: a timer should have woken it.
 STILL = 2.0

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.geometry.calibration import read_calibration
-from mmedge_ros.parameter import ParameterError
 from mmedge_ros.ros.graph.description import (
     PACKAGE,
     CommandDescription,

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from mmedge_ros.data_types import CAMERA, MOST_REUSE, RADAR
-from mmedge_ros.parameter import ParameterBounds, ParameterError, check_value
+from mmedge_ros.core.data_types import CAMERA, MOST_REUSE, RADAR
+from mmedge_ros.core.parameter import ParameterBounds, ParameterError, check_value
 
 _T = TypeVar('_T', bound='InputOptions')
 

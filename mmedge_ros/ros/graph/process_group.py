@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from mmedge_ros import heartbeat
+from mmedge_ros.core import heartbeat
 from mmedge_ros.ros.graph.description import NodeDescription, process_arguments
 from mmedge_ros.ros.graph.hang_watch import HangWatch, activity_of
 from mmedge_ros.ros.graph.middleware_files import left_behind, remove_unused, segments_of

@@ -15,15 +15,15 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from std_msgs.msg import Header
 
-from mmedge_ros import data_types as core
 from mmedge_ros import msg
-from mmedge_ros.configuration.latency_budget import LatencyDemand
-from mmedge_ros.data_types import CAMERA, NS_PER_S
+from mmedge_ros.adaptation.latency_budget import LatencyDemand
+from mmedge_ros.adaptation.power_policy import PowerMode, PowerState
+from mmedge_ros.core import data_types as core
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S
+from mmedge_ros.core.run_record import UnitCounts
 from mmedge_ros.encoding.bricks import BrickState, BrickStatus
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.pipeline.unit_intake import plausible_stamp
-from mmedge_ros.power.power_policy import PowerMode, PowerState
-from mmedge_ros.records.run_record import UnitCounts
 from mmedge_ros.replay.playback import PlaybackStatus
 
 R = TypeVar('R')

@@ -9,7 +9,7 @@ from geometry_msgs.msg import Point
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from mmedge_ros import data_types as core
+from mmedge_ros.core import data_types as core
 from mmedge_ros.ros.messages.conversions import header
 from mmedge_ros.viewing.drawing import colour_of
 

@@ -11,7 +11,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S, Box
+from mmedge_ros.core.data_types import NS_PER_S, Box
 from mmedge_ros.memory.moment import MemoryItem, Moment, Spot, ViewKind
 from mmedge_ros.memory.search import SearchRequest
 from mmedge_ros.memory.store import unsound

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from mmedge_ros import action, msg
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.untrusted_files import printable
 from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.answer import Evidence
 from mmedge_ros.questions.language_model import ModelAnswer, ModelRefusal
 from mmedge_ros.questions.question_worker import LiveAnswer
 from mmedge_ros.ros.messages.conversions import to_time
-from mmedge_ros.untrusted_files import printable
 
 
 def to_result(live: LiveAnswer) -> action.Ask.Result:

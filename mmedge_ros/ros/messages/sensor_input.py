@@ -8,7 +8,7 @@ from typing import Any
 
 from sensor_msgs.msg import CompressedImage, Image, PointCloud2
 
-from mmedge_ros.data_types import CAMERA, RADAR, Unit
+from mmedge_ros.core.data_types import CAMERA, RADAR, Unit
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.encoder_registry import encoder_kind
 from mmedge_ros.pipeline.unit_intake import acquisition_trail

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from std_msgs.msg import Header
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import CAMERA, Decision, Track
+from mmedge_ros.core.data_types import CAMERA, Decision, Track
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time, header, to_track
 

@@ -16,9 +16,9 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import CameraInfo
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import CAMERA, NS_PER_S
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S
+from mmedge_ros.core.parameter import group, parameter
 from mmedge_ros.geometry.transforms import parse_static_transform
-from mmedge_ros.parameter import group, parameter
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.playback import TRANSFORMS, Pace, Playback, live_offset_ns
 from mmedge_ros.replay.recording import Recording, TopicChoice

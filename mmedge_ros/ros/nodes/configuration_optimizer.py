@@ -15,14 +15,14 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from mmedge_ros import msg
-from mmedge_ros.configuration.configuration_loop import ConfigurationLoop
-from mmedge_ros.configuration.optimizer_setup import (
+from mmedge_ros.adaptation.configuration_loop import ConfigurationLoop
+from mmedge_ros.adaptation.optimizer_setup import (
     ConfigurationOptimizerParameters,
     optimizer_setup,
 )
-from mmedge_ros.configuration.scene_indicators import SceneIndicators
-from mmedge_ros.data_types import CAMERA, RADAR, RETURN_FIELDS, Box
-from mmedge_ros.power.power_policy import PowerState
+from mmedge_ros.adaptation.power_policy import PowerState
+from mmedge_ros.adaptation.scene_indicators import SceneIndicators
+from mmedge_ros.core.data_types import CAMERA, RADAR, RETURN_FIELDS, Box
 from mmedge_ros.replay.wire_formats import state_from_message
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     Configuration,
     Decision,
     SkipDecision,
 )
-from mmedge_ros.parameter import group, parameter
+from mmedge_ros.core.parameter import group, parameter
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline

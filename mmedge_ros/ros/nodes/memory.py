@@ -11,7 +11,8 @@ from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
 from mmedge_ros import MmedgeError, msg, srv
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
+from mmedge_ros.core.parameter import ParameterError, parameter
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.memory.encoders import MemoryEncoder, bundle_that_embeds
@@ -19,7 +20,6 @@ from mmedge_ros.memory.keeper import MemoryKeeper
 from mmedge_ros.memory.search import find_moments
 from mmedge_ros.memory.store import SUFFIX, MemoryReader
 from mmedge_ros.memory.views import with_drone, with_place
-from mmedge_ros.parameter import ParameterError, parameter
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
 from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, set_up_rig
 from mmedge_ros.ros.messages import names, qos

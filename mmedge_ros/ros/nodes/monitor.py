@@ -14,7 +14,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import BatteryState
 
 from mmedge_ros import msg
-from mmedge_ros.clock import Clock
+from mmedge_ros.core.clock import Clock
+from mmedge_ros.core.parameter import group, parameter
 from mmedge_ros.monitoring.battery import Battery
 from mmedge_ros.monitoring.machine import machine_probes
 from mmedge_ros.monitoring.subsystem_status import Status, StatusParameters, SubsystemStatuses
@@ -22,7 +23,6 @@ from mmedge_ros.monitoring.system_files import SystemFiles
 from mmedge_ros.monitoring.system_monitor import OwnShare, SystemMonitor
 from mmedge_ros.monitoring.system_state import Probe
 from mmedge_ros.monitoring.trace import TraceProbe, TraceTime
-from mmedge_ros.parameter import group, parameter
 from mmedge_ros.ros.diagnostics import Diagnostics, key_values, node_name, status_name
 from mmedge_ros.ros.input_watch import Fault, InputWatch
 from mmedge_ros.ros.messages import names, qos

@@ -18,10 +18,10 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from mmedge_ros import action, msg
+from mmedge_ros.core.parameter import ParameterError, group, parameter
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.memory.query import LONGEST_QUERY
-from mmedge_ros.parameter import ParameterError, group, parameter
 from mmedge_ros.questions.describing import DescribeParameters
 from mmedge_ros.questions.language_model import LanguageModel, Phase, language_model
 from mmedge_ros.questions.live_flight import LiveFlight

@@ -16,8 +16,8 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import PointCloud2, PointField
 
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.geometry.sensor_poses import RADAR_FRAME
-from mmedge_ros.parameter import parameter
 from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.messages import names, qos

@@ -11,7 +11,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from mmedge_ros.parameter import ParameterError
+from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.ros.node_main import run_nodes
 
 _CLASSES = {

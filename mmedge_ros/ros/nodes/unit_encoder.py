@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import (
+from mmedge_ros.adaptation.power_allowance import least_gap
+from mmedge_ros.core.data_types import (
     CAMERA,
     MOST_REUSE,
     Configuration,
@@ -21,6 +22,7 @@ from mmedge_ros.data_types import (
     UnitFeatures,
     UnitReceipt,
 )
+from mmedge_ros.core.parameter import group, parameter
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import domain_warning
@@ -31,9 +33,7 @@ from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.track_recogniser import Recognised
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.memory.flown_views import FlownViews
-from mmedge_ros.parameter import group, parameter
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker
-from mmedge_ros.power.power_allowance import least_gap
 from mmedge_ros.ros.brick_plan import BrickPlanOutput
 from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.diagnostics import Diagnostics, Refusals, problem_figures

@@ -14,8 +14,8 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import CAMERA, Decision
-from mmedge_ros.parameter import group, parameter
+from mmedge_ros.core.data_types import CAMERA, Decision
+from mmedge_ros.core.parameter import group, parameter
 from mmedge_ros.replay.wire_formats import state_from_message
 from mmedge_ros.ros.diagnostics import Refusals
 from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, set_up_rig

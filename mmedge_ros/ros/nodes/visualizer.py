@@ -13,9 +13,9 @@ from sensor_msgs.msg import Image
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import CAMERA, Configuration, Decision, ResultKind
-from mmedge_ros.parameter import parameter
-from mmedge_ros.power.power_allowance import least_gap
+from mmedge_ros.adaptation.power_allowance import least_gap
+from mmedge_ros.core.data_types import CAMERA, Configuration, Decision, ResultKind
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.ros.diagnostics import Diagnostics, Refusals
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos

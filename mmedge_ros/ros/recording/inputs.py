@@ -15,8 +15,9 @@ from rclpy.timer import Timer
 from rclpy.validate_topic_name import validate_topic_name
 from rosbags.typesys import Stores, get_typestore
 
+from mmedge_ros.core.parameter import group, parameter
+from mmedge_ros.core.untrusted_files import shown
 from mmedge_ros.geometry.transforms import parse_static_transform, quaternion_from_rotation
-from mmedge_ros.parameter import group, parameter
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.interfaces import recorded_topics
@@ -26,7 +27,6 @@ from mmedge_ros.ros.recording.session import RecordingLimits, RecordingSession
 from mmedge_ros.ros.recording.types import MessageTypes, message_class
 from mmedge_ros.ros.recording.writer import RecordedTopic
 from mmedge_ros.ros.ros_clock import RosClock, steady_clock
-from mmedge_ros.untrusted_files import shown
 
 # Publishers that appear are heard within this many seconds.
 _LOOK = 0.25

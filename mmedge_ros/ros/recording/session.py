@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from mmedge_ros.parameter import parameter
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.ros.recording.writer import BagWriter, RecordedTopic
 
 MEGABYTE = 1_000_000

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.ros.diagnostics import node_name
 from mmedge_ros.ros.input_watch import DOUBLED
 from mmedge_ros.ros.messages import names

@@ -23,7 +23,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import BatteryState, CameraInfo, CompressedImage, Image, PointCloud2
 
 from mmedge_ros import MmedgeError
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.untrusted_files import brief
 from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.px4_odometry import ego_report_from_px4, px4_stamp_ns
@@ -52,7 +53,6 @@ from mmedge_ros.ros.messages.sensor_input import doorbell_topic
 from mmedge_ros.ros.sessions.own_context import spinning
 from mmedge_ros.sensing.camera.image import quick_format
 from mmedge_ros.sensing.radar.point_cloud import decode_points
-from mmedge_ros.untrusted_files import brief
 
 NODE = 'mmedge_doctor'
 # Part of the names of our own results.

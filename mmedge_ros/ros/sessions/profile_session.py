@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace
-from mmedge_ros.configuration.profiling import PhaseSamples, ProfilePhase
-from mmedge_ros.data_types import NS_PER_S, Configuration
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
+from mmedge_ros.adaptation.profiling import PhaseSamples, ProfilePhase
+from mmedge_ros.core.data_types import NS_PER_S, Configuration
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription

@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Decision
+from mmedge_ros.core.data_types import Decision
 from mmedge_ros.replay.playback import PlaybackStatus
 from mmedge_ros.ros.messages import conversions, names, qos
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.preflight.graph_view import ODOMETRY
 from mmedge_ros.preflight.input_report import InputReport, InputsNow
 from mmedge_ros.ros.diagnostics import PROBLEM_PREFIX, node_name

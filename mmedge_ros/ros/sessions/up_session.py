@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from mmedge_ros.data_types import CAMERA, RADAR, Decision
+from mmedge_ros.core.data_types import CAMERA, RADAR, Decision
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.preflight.finding import State
 from mmedge_ros.preflight.graph_view import COMPRESSED, ODOMETRY

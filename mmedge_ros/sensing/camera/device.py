@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import CAMERA_FRAME
-from mmedge_ros.parameter import parameter
 from mmedge_ros.sensing.camera.image import Picture
 
 V4L2 = 'v4l2'

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
-from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.clock import Clock
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.untrusted_files import read_bounded, shown
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import (
@@ -26,7 +27,6 @@ from mmedge_ros.sensing.camera.video_reader import (
     VideoReader,
     picture_files,
 )
-from mmedge_ros.untrusted_files import read_bounded, shown
 
 
 class Pacer:

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import cv2
 import numpy as np
 
-from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.clock import Clock
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.untrusted_files import brief, shown
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import (
@@ -21,7 +22,6 @@ from mmedge_ros.sensing.camera.device import (
     Exposure,
     Shot,
 )
-from mmedge_ros.untrusted_files import brief, shown
 
 DEVICES = Path('/dev')
 SYSFS = Path('/sys/class/video4linux')

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import cv2
 
-from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.clock import Clock
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from functools import partial
 
-from mmedge_ros.clock import Clock
+from mmedge_ros.core.clock import Clock
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.geometry.projection import CameraModel

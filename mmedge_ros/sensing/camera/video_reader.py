@@ -19,11 +19,11 @@ from typing import Any, Protocol
 import cv2
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.untrusted_files import brief, read_bounded
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import MAX_PIXELS, Picture, quick_format
 from mmedge_ros.sensing.camera.opencv import Capture, OpenCapture, is_there, open_capture
-from mmedge_ros.untrusted_files import brief, read_bounded
 
 PICTURE_SUFFIXES = ('.jpg', '.jpeg', '.png')
 # Pace of files that name none, or one that no camera has.

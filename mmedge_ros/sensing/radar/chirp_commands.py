@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
+from mmedge_ros.core.untrusted_files import shown
 from mmedge_ros.sensing import SensingError
-from mmedge_ros.untrusted_files import shown
 
 MAX_LINES = 1000
 MAX_LINE_LENGTH = 500

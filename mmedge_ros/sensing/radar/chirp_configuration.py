@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mmedge_ros.core.untrusted_files import read_bounded
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.chirp_commands import (
     BoardVersion,
@@ -31,7 +32,6 @@ from mmedge_ros.sensing.radar.chirp_rules import (
     profile_of,
 )
 from mmedge_ros.sensing.radar.tlv_points import PointLimits
-from mmedge_ros.untrusted_files import read_bounded
 
 SPEED_OF_LIGHT = 299_792_458.0
 # Ten bits on the wire per byte: start, eight of data, stop.

@@ -13,8 +13,8 @@ from math import pi
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import RETURN_FIELDS
-from mmedge_ros.parameter import parameter
+from mmedge_ros.core.data_types import RETURN_FIELDS
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.sensing import SensingError
 
 # In the order of the checks: a return counts for the first limit it breaks.

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.clock import Clock
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.chirp_commands import BoardVersion
 from mmedge_ros.sensing.radar.chirp_configuration import ChirpConfiguration

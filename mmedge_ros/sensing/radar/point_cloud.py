@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import RETURN_FIELDS
+from mmedge_ros.core.data_types import RETURN_FIELDS
 from mmedge_ros.sensing import SensingError, byte_view
 
 # Field names that drivers use, best first; compared without regard to case.

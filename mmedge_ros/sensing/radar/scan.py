@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.sensing.radar.chirp_configuration import UART_BYTES_PER_S, ChirpConfiguration
 from mmedge_ros.sensing.radar.stamps import FrameStamps
 from mmedge_ros.sensing.radar.tlv_packet import TlvPacket

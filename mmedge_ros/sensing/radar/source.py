@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 
 from serial.tools import list_ports
 
-from mmedge_ros.clock import Clock
-from mmedge_ros.data_types import NS_PER_S, RADAR, Configuration, SkipDecision
-from mmedge_ros.parameter import parameter
+from mmedge_ros.core.clock import Clock
+from mmedge_ros.core.data_types import NS_PER_S, RADAR, Configuration, SkipDecision
+from mmedge_ros.core.parameter import parameter
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.capture_control import Admission, CaptureControl, LatestQueue
 from mmedge_ros.sensing.radar.chirp_commands import BoardVersion

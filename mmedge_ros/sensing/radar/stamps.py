@@ -10,7 +10,7 @@ from collections import deque
 
 import numpy as np
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 
 # Long enough that some frames of each half come without delay, even around a stall.
 _MEMORY = 128

@@ -14,8 +14,8 @@ import tty
 from collections.abc import Callable
 from pathlib import Path
 
-from mmedge_ros.clock import Clock, SystemClock
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.clock import Clock, SystemClock
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.chirp_configuration import UART_BYTES_PER_S
 from mmedge_ros.sensing.simulated_board.frames import BoardFrames

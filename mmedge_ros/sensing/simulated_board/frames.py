@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_ros.core.untrusted_files import read_bounded
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.capture_file import no_packet, parser_for
 from mmedge_ros.sensing.radar.tlv_writer import BoardIdentity, write_packet
-from mmedge_ros.untrusted_files import read_bounded
 
 _FRAME_NUMBER_OFFSET = 20
 _MAX_CAPTURE_BYTES = 1 << 28

@@ -4,7 +4,7 @@ import pytest
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bundle_cases import ANY, Case, case_named, plan_cases
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 
 LEVELS = {CAMERA: ('small', 'medium', 'large'), RADAR: ('small', 'medium', 'large')}
 

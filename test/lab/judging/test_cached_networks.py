@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_lab.judging.cached_networks import CachedNetworks
-from mmedge_ros.aggregation.streaming_aggregator import Aggregate
+from mmedge_ros.windows.streaming_aggregator import Aggregate
 
 MODALITIES = ('camera', 'radar')
 

@@ -16,7 +16,7 @@ from truth_fixtures import recording_with_truth
 from mmedge_lab.judging.bundle_under_test import NOMINAL
 from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load_flight
 from mmedge_lab.judging.encoded_flight import replay_encoded as replay
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
     Box,
@@ -27,8 +27,6 @@ from mmedge_ros.data_types import (
 )
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
-from mmedge_ros.fusion.feature_fusion import FeatureFusion
-from mmedge_ros.fusion.map_decoding import DecodingParameters
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay import ReplayError
@@ -36,6 +34,8 @@ from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.sensing.radar.filter import RadarLimits
+from mmedge_ros.tracking.map_decoding import DecodingParameters
+from mmedge_ros.windows.feature_fusion import FeatureFusion
 
 
 @pytest.fixture(scope='module')

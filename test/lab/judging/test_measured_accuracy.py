@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from mmedge_lab.judging.bundle_cases import ANY, Case
 from mmedge_lab.judging.measured_accuracy import read_report, with_accuracy
+from mmedge_ros.adaptation import ConfigurationError
+from mmedge_ros.adaptation.accuracy_predictor import Indicators, bundle_accuracy
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.commands.main import app
-from mmedge_ros.configuration import ConfigurationError
-from mmedge_ros.configuration.accuracy_predictor import Indicators, bundle_accuracy
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
 
 MANIFEST = 'name: small_bundle\ncamera:\n  levels: {small: {}, large: {}}\nlicence: ours\n'
 SPACE = ConfigurationSpace(

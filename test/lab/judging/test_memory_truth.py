@@ -20,8 +20,8 @@ from mmedge_lab.judging.memory_truth import (
 )
 from mmedge_lab.simulation.appearance import MoverLook
 from mmedge_lab.simulation.build import build_world
-from mmedge_ros.data_types import Box
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.core.data_types import Box
+from mmedge_ros.replay.ground_truth import GroundTruth
 
 
 def high(px: float) -> Box:

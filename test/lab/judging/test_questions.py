@@ -23,14 +23,14 @@ from mmedge_lab.judging.question_truth import (
     true_questions,
 )
 from mmedge_lab.judging.questions import FIXED, OURS, TRUE, AskedFlight, answered, bench
-from mmedge_ros.data_types import NS_PER_S, Box
+from mmedge_ros.core.data_types import NS_PER_S, Box
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.questions.answering import answer
 from mmedge_ros.questions.observations import Observations
 from mmedge_ros.questions.question import Asked, Kind, Question
 from mmedge_ros.questions.selection import KnownFlight
-from mmedge_ros.records.ground_truth import GroundTruth, TrueObject, TrueScene
+from mmedge_ros.replay.ground_truth import GroundTruth, TrueObject, TrueScene
 
 
 def street() -> Observations:

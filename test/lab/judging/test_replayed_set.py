@@ -10,7 +10,7 @@ from hand_made_truth import BOX, decided, moved, run, scene, track, true_person
 
 from mmedge_lab.judging.bench_table import table_markdown
 from mmedge_lab.judging.replayed_set import report_sums, scenario_of, set_table
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.report import report_of
 
 

@@ -12,14 +12,14 @@ from hand_made_units import BEGIN_NS, MS, at
 
 from mmedge_lab.judging.encoded_flight import replay_encoded
 from mmedge_lab.judging.steered_replay import OptimiserSteering, stage_seconds
-from mmedge_ros.configuration.accuracy_predictor import assumed_accuracy
-from mmedge_ros.configuration.configuration_loop import (
+from mmedge_ros.adaptation.accuracy_predictor import assumed_accuracy
+from mmedge_ros.adaptation.configuration_loop import (
     ConfigurationLoop,
     ConfigurationLoopParameters,
 )
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.configuration.unit_time_profile import StageTime, UnitTimeProfile
-from mmedge_ros.data_types import (
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.adaptation.unit_time_profile import StageTime, UnitTimeProfile
+from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
@@ -30,14 +30,14 @@ from mmedge_ros.data_types import (
     Trail,
     UnitFeatures,
 )
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.records.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.report.decision_log import decision_lines
-from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.early_decision import Gating
-from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters
+from mmedge_ros.windows.audits import AuditParameters
+from mmedge_ros.windows.early_decision import Gating
+from mmedge_ros.windows.skip_control import SkipControl, SkipParameters
 
 
 def configuration(number: int, from_ns: int, level: str, rate: float = 30.0) -> Configuration:

@@ -19,8 +19,8 @@ from mmedge_lab.judging.strata_sums import (
     strata_sums,
     sums_of_stratum,
 )
-from mmedge_ros.data_types import Box, Decision
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.core.data_types import Box, Decision
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.accuracy import accuracy_of
 
 FAR_BOX = Box(100.0, 210.0, 106.0, 225.0)

@@ -22,7 +22,7 @@ from mmedge_lab.policies.schedule import (
     Use,
 )
 from mmedge_lab.policies.window_policies import Blocking, NonBlocking
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 
 WINDOW_NS = 500 * MS
 ARRIVALS = (

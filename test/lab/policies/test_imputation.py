@@ -16,7 +16,7 @@ from mmedge_lab.policies.imputation import (
     moved_boxes,
     person_features,
 )
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
 
 
 def picture(ms: float, *people: Detection) -> UnitFeatures:

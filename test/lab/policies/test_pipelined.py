@@ -13,13 +13,13 @@ from mmedge_lab.policies.causality import check
 from mmedge_lab.policies.pipelined import NewestAlone, Pipelined
 from mmedge_lab.policies.scheduled_replay import StoredFeatures
 from mmedge_lab.policies.steering import ChooserSteering
-from mmedge_ros.aggregation.window_bank import WindowBank
-from mmedge_ros.data_types import CAMERA, RADAR, UnitKey
+from mmedge_ros.core.data_types import CAMERA, RADAR, UnitKey
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.early_decision import Gating
-from mmedge_ros.skipping.skip_control import SkipControl, SkipParameters
+from mmedge_ros.windows.audits import AuditParameters
+from mmedge_ros.windows.early_decision import Gating
+from mmedge_ros.windows.skip_control import SkipControl, SkipParameters
+from mmedge_ros.windows.window_bank import WindowBank
 
 POLICY = Pipelined('pipelined')
 END_NS = 1_000_000_000

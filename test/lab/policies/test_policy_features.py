@@ -17,7 +17,7 @@ from mmedge_lab.policies.policy_features import (
     policy_features,
 )
 from mmedge_lab.policies.steering import Facts
-from mmedge_ros.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
 
 LEVELS = ('small', 'large')
 

@@ -16,8 +16,8 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_lab.policies.pipelined import Pipelined
 from mmedge_lab.policies.policy_run import POLICIES, PolicyRun, levels_needed, run_policy
 from mmedge_lab.policies.steering import Plugins
-from mmedge_ros.data_types import CAMERA, RADAR
-from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.device_profile import DeviceProfile
 
 PROFILE = DeviceProfile(
     'by hand',

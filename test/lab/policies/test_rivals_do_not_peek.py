@@ -21,8 +21,8 @@ from mmedge_lab.policies.policy_run import PolicyRun, run_policy
 from mmedge_lab.policies.schedule import Encoding
 from mmedge_lab.policies.steering import Facts, Plugins
 from mmedge_lab.policies.trained_rivals import choices_of
-from mmedge_ros.data_types import CAMERA, Configuration, UnitFeatures
-from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.core.data_types import CAMERA, Configuration, UnitFeatures
+from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.report.decision_log import decision_lines
 
 PROFILE = DeviceProfile(

@@ -16,7 +16,7 @@ from mmedge_lab.policies.pipelined import Pipelined
 from mmedge_lab.policies.schedule import Schedule, Use
 from mmedge_lab.policies.scheduled_replay import StoredFeatures, replay_schedule
 from mmedge_lab.policies.window_policies import Blocking, NonBlocking
-from mmedge_ros.data_types import CAMERA, RADAR, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, RADAR, UnitFeatures
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.report.latency_metrics import latency_metrics

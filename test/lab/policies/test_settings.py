@@ -6,8 +6,8 @@ import pytest
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.policies.settings import ServiceTimes, slowed
-from mmedge_ros.data_types import NS_PER_S
-from mmedge_ros.records.device_profile import DeviceProfile
+from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.device_profile import DeviceProfile
 
 SPREAD = (0.01, 0.012, 0.015, 0.02, 0.03, 0.04)
 PROFILE = DeviceProfile(

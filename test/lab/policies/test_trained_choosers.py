@@ -24,7 +24,7 @@ from mmedge_lab.policies.steering import Chooser, ChooserSteering, Facts
 from mmedge_lab.policies.trained_choosers import TrainedSelector, cheapest_within
 from mmedge_lab.policies.trained_rivals import trained_gate
 from mmedge_lab.policies.window_policies import Blocking
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 
 GATED = Blocking('modality_gating', cached=True, first=RADAR)
 TAKE, REST = (30.0, 'large'), (2.0, 'large')

@@ -25,7 +25,7 @@ from mmedge_lab.policies.trained_rivals import (
     read_rivals,
     write_rivals,
 )
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from hand_made_units import MS
 from mmedge_lab.policies.schedule import PlannedDecision, Schedule
 from mmedge_lab.policies.steering import ChooserSteering, Facts
 from mmedge_lab.policies.window_policies import Blocking, NonBlocking
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 
 BLOCKING, CACHED = Blocking('blocking'), Blocking('blocking_cached', cached=True)
 NON_BLOCKING = NonBlocking('non_blocking')

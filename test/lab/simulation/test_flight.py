@@ -26,7 +26,7 @@ from mmedge_lab.simulation.flight_bag import (
     TOPICS,
 )
 from mmedge_lab.simulation.flight_schedule import camera_instants, radar_instants
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.replay.bag import Bag, BagMessage
 from mmedge_ros.replay.recording import Recording

@@ -13,7 +13,7 @@ from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.radar import FOLIAGE_LOSS, LineOfSight, RadarSimulator
 from mmedge_lab.simulation.radar_detector import SimulatedRadarParameters
 from mmedge_lab.simulation.world import Building, Plant, World
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.transforms import Transform
 
 FAULTLESS = SimulatedRadarParameters(false_alarms=0.0, sidelobe_share=0.0, dropout_share=0.0)

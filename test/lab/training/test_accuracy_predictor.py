@@ -23,9 +23,9 @@ from mmedge_lab.training.accuracy_predictor_samples import (
     joined,
     windows_of,
 )
-from mmedge_ros.configuration.accuracy_predictor import AccuracyTable, Indicators
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.configuration.learned_accuracy import LearnedAccuracy
+from mmedge_ros.adaptation.accuracy_predictor import AccuracyTable, Indicators
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.adaptation.learned_accuracy import LearnedAccuracy
 
 LEVELS = ('small', 'medium', 'large')
 SPACE = ConfigurationSpace(

@@ -14,7 +14,7 @@ from mmedge_lab.training.certificate import (
     p_value,
     total,
 )
-from mmedge_ros.skipping import SkippingError
+from mmedge_ros.windows import SkippingError
 
 
 def seeds(count: int, lost: float, missed: int = 0, early: int = 20) -> list[FlightLoss]:

@@ -22,7 +22,7 @@ from mmedge_lab.training.crop_set import (
     write_crops,
 )
 from mmedge_lab.training.recogniser_labels import CLASSES, UNKNOWN, facts_of
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 
 
 @pytest.fixture(scope='module')

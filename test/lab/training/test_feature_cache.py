@@ -21,9 +21,9 @@ from mmedge_lab.training.feature_cache import (
     read_flight,
     write_flight,
 )
-from mmedge_ros.data_types import CAMERA, RADAR, Unit
+from mmedge_ros.core.data_types import CAMERA, RADAR, Unit
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.recording import Recording
 
 STRIDE_NS = 100_000_000

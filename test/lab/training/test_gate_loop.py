@@ -18,13 +18,13 @@ from mmedge_lab.training.gate_loop import (
     encodes,
     held_people,
 )
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
+from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.report.accuracy_samples import PersonSamples
 from mmedge_ros.report.decision_log import decision_lines
-from mmedge_ros.skipping import SkippingError
-from mmedge_ros.skipping.audits import AuditParameters
-from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.windows import SkippingError
+from mmedge_ros.windows.audits import AuditParameters
+from mmedge_ros.windows.skip_control import SkipParameters
 
 SETTINGS = LoopSettings(
     Configuration(1, 0, (ModalityConfiguration(CAMERA, 30.0), ModalityConfiguration(RADAR, 20.0))),

@@ -24,11 +24,11 @@ from mmedge_lab.training.gate_training import (
     collect_samples,
     try_gate,
 )
-from mmedge_ros.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
+from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
-from mmedge_ros.skipping.bundle_gate import bundle_gate
-from mmedge_ros.skipping.gate import Gate
-from mmedge_ros.skipping.gate_features import FIELDS
+from mmedge_ros.windows.bundle_gate import bundle_gate
+from mmedge_ros.windows.gate import Gate
+from mmedge_ros.windows.gate_features import FIELDS
 
 NOTHING, COUNT = np.zeros(1), len(FIELDS)
 YES = Gate(np.zeros(COUNT), np.ones(COUNT), np.zeros((COUNT, 1)), NOTHING, NOTHING, 5.0)

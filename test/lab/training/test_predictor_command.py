@@ -19,17 +19,17 @@ from mmedge_lab.training.accuracy_predictor_samples import (
     caching_pipeline,
     replayed_space,
 )
-from mmedge_ros.configuration.bundle_configurations import (
+from mmedge_ros.adaptation.bundle_configurations import (
     bundle_predictor,
     bundle_space,
     manifest_of,
 )
-from mmedge_ros.configuration.learned_accuracy import WEIGHTS
-from mmedge_ros.data_types import Configuration
+from mmedge_ros.adaptation.learned_accuracy import WEIGHTS
+from mmedge_ros.core.data_types import Configuration
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.skipping.skip_control import SkipParameters
+from mmedge_ros.windows.skip_control import SkipParameters
 
 
 def run(place: Path, *arguments: str | Path) -> Result:

@@ -7,10 +7,10 @@ import pytest
 
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.semantic_centres import NEVER, fit_exits, fit_semantic_centres
-from mmedge_ros.data_types import FloatArray
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.classifier_description import odds
-from mmedge_ros.recurrence.hot_classes import HotClasses
-from mmedge_ros.recurrence.semantic_memory import SemanticMemory
+from mmedge_ros.encoding.hot_classes import HotClasses
+from mmedge_ros.encoding.semantic_memory import SemanticMemory
 
 CLASSES, SIZE = 4, 12
 

@@ -12,7 +12,7 @@ from painted_crossing import FOCAL, TALL, walker, write_crossing
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.teacher import Teacher
 from mmedge_lab.training.window_truth import window_truth
-from mmedge_ros.data_types import Box, Detection
+from mmedge_ros.core.data_types import Box, Detection
 from mmedge_ros.encoding.detector import DetectorOutput, Image
 from mmedge_ros.replay.recording import Recording
 

@@ -34,16 +34,16 @@ from mmedge_lab.training.user_levels import (
     trial_of,
     try_network,
 )
-from mmedge_ros.configuration.bundle_configurations import (
+from mmedge_ros.adaptation.bundle_configurations import (
     bundle_levels,
     bundle_predictor,
     bundle_space,
     bundle_unit_times,
 )
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
-from mmedge_ros.records.ground_truth import TrueFrame
+from mmedge_ros.replay.ground_truth import TrueFrame
 
 ROOT = Path(__file__).resolve().parents[3]
 RATES = {CAMERA: (10.0, 20.0, 30.0), RADAR: (5.0, 10.0, 20.0)}

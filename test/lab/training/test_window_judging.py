@@ -9,7 +9,7 @@ from hand_made_features import AWAY, hand_made_flight
 from mmedge_lab.training.window_batches import WindowBatch, joined
 from mmedge_lab.training.window_judging import judge
 from mmedge_lab.training.window_set import WindowConfiguration, WindowSet
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.encoding.feature_grid import MAP_SHAPE, SEMANTIC_CHANNELS, empty_semantics
 
 WINDOWS = WindowSet([hand_made_flight(seconds=1.2)], 0.5, 0.1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mmedge_lab.training.fusion_settings import FusionSettings, WindowRandomness
 from mmedge_lab.training.window_set import WindowConfiguration, WindowSet, epoch_order
-from mmedge_ros.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR
 
 FLIGHT = hand_made_flight(seconds=2.0)
 WINDOWS = WindowSet([FLIGHT], 0.5, 0.1)

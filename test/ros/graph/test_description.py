@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.parameter import ParameterError
 from mmedge_ros.ros.graph.description import (
     NodeDescription,
     process_arguments,

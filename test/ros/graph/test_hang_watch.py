@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from mmedge_ros import heartbeat
+from mmedge_ros.core import heartbeat
 from mmedge_ros.ros.graph.hang_watch import BUSY, STILL, Activity, HangWatch
 
 STEP = 0.1

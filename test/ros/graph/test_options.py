@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from mmedge_ros.commands import graph_options
-from mmedge_ros.parameter import ParameterError
+from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.ros.graph.options import (
     DRONE,
     RECORD_FILE,

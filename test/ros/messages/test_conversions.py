@@ -12,11 +12,11 @@ from hand_made_decisions import NOW_NS, a_decision, a_track, a_unit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros import data_types as core
 from mmedge_ros import msg
-from mmedge_ros.data_types import NS_PER_S, Box, StageTiming, UnitOutcome
+from mmedge_ros.core import data_types as core
+from mmedge_ros.core.data_types import NS_PER_S, Box, StageTiming, UnitOutcome
+from mmedge_ros.core.run_record import UnitCounts
 from mmedge_ros.encoding.bricks import BrickState, BrickStatus
-from mmedge_ros.records.run_record import UnitCounts
 from mmedge_ros.replay.playback import PlaybackStatus
 from mmedge_ros.ros.messages import conversions
 

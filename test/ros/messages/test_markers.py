@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hand_made_decisions import NOW_NS, a_decision, a_track
 
-from mmedge_ros.data_types import Decision
+from mmedge_ros.core.data_types import Decision
 from mmedge_ros.ros.messages.markers import status_text
 
 

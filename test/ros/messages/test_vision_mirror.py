@@ -12,7 +12,7 @@ from hand_made_decisions import a_decision, a_track
 from std_msgs.msg import Header
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import Box, DetectionKey, Track
+from mmedge_ros.core.data_types import Box, DetectionKey, Track
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.conversions import header
 from mmedge_ros.ros.messages.vision_mirror import (

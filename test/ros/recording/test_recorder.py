@@ -13,8 +13,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.data_types import UnitReceipt
-from mmedge_ros.records.run_record import UnitCounts
+from mmedge_ros.core.data_types import UnitReceipt
+from mmedge_ros.core.run_record import UnitCounts
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.replay.playback import PlaybackStatus
 from mmedge_ros.ros.messages import conversions, names, qos

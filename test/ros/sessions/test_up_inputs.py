@@ -10,7 +10,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.qos import QoSProfile
 
-from mmedge_ros.data_types import CAMERA, RADAR, Decision
+from mmedge_ros.core.data_types import CAMERA, RADAR, Decision
 from mmedge_ros.preflight.graph_view import ODOMETRY
 from mmedge_ros.ros.sessions.graph_snapshot import graph_inputs
 from mmedge_ros.ros.sessions.up_inputs import UpInputs

@@ -10,7 +10,7 @@ import pytest
 from camera_fakes import BEGIN_NS, MS, SECOND, FakeDevice, calibration, picture
 from virtual_clock import VirtualClock
 
-from mmedge_ros.data_types import CAMERA, Configuration, ModalityConfiguration, SkipDecision
+from mmedge_ros.core.data_types import CAMERA, Configuration, ModalityConfiguration, SkipDecision
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import BGR, JPEG, CameraFrame, CameraParameters, Shot
 from mmedge_ros.sensing.camera.reader import CameraReader, RateMeter

@@ -10,7 +10,7 @@ import pytest
 from camera_fakes import BEGIN_NS, FakeDevice, Waiting, picture
 from virtual_clock import VirtualClock
 
-from mmedge_ros.data_types import CAMERA
+from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import BGR, CameraFrame, CameraOpener, CameraParameters
 from mmedge_ros.sensing.camera.reader import CameraReader

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from mmedge_ros.parameter import ParameterError, build, declared
+from mmedge_ros.core.parameter import ParameterError, build, declared
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.filter import REASONS, RadarLimits, filter_returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.sensing.radar.chirp_configuration import configurations_folder, read_configuration
 from mmedge_ros.sensing.radar.scan import ScanMaker
 from mmedge_ros.sensing.radar.tlv_packet import TlvPacket

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from board_in_memory import BEGIN_NS, BoardInMemory
 
-from mmedge_ros.data_types import (
+from mmedge_ros.core.data_types import (
     NS_PER_S,
     RADAR,
     Configuration,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mmedge_ros.clock import SystemClock
+from mmedge_ros.core.clock import SystemClock
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.chirp_configuration import (
     configuration_for,

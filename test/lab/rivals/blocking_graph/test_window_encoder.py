@@ -8,7 +8,7 @@ from mmedge_lab.rivals.blocking_graph.window_encoder import (
     CachedWindowEncoderWorker,
     WindowEncoderWorker,
 )
-from mmedge_ros.data_types import Unit, UnitFeatures, UnitOutcome, UnitReceipt
+from mmedge_ros.core.data_types import Unit, UnitFeatures, UnitOutcome, UnitReceipt
 from mmedge_ros.encoding import EncodingError
 
 

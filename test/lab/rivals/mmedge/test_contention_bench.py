@@ -17,7 +17,7 @@ from mmedge_lab.rivals.mmedge.contention_bench import (
 )
 from mmedge_lab.rivals.mmedge.published_tables import PublishedTables
 from mmedge_lab.rivals.mmedge.table_factors import table_factors, table_space
-from mmedge_ros.configuration.configuration_space import Axis, ConfigurationGrid
+from mmedge_ros.adaptation.configuration_space import Axis, ConfigurationGrid
 
 QUIET, BUSY = Path('quiet'), Path('busy')
 

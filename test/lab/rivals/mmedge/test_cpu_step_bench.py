@@ -20,9 +20,9 @@ from mmedge_lab.rivals.mmedge.cpu_step_bench import (
     step_sums,
     without_saving,
 )
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.configuration.optimizer_setup import ConfigurationOptimizerParameters
-from mmedge_ros.data_types import NS_PER_S, Configuration, Decision
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.adaptation.optimizer_setup import ConfigurationOptimizerParameters
+from mmedge_ros.core.data_types import NS_PER_S, Configuration, Decision
 
 SPACE = ConfigurationSpace([ModalityOptions('camera', (10.0, 30.0), ('small', 'large'), '')])
 ZERO_NS = 1_000 * NS_PER_S

@@ -15,8 +15,8 @@ from mmedge_lab.rivals.mmedge.described_bench import (
     described_sums,
     limits_at,
 )
-from mmedge_ros.data_types import NS_PER_S, Decision
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.core.data_types import NS_PER_S, Decision
+from mmedge_ros.core.run_record import RunRecord
 
 ZERO_NS = 1_000 * NS_PER_S
 TOTAL, USUAL = 1.0, 0.1

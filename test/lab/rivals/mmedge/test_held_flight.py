@@ -13,7 +13,7 @@ from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.policies.policy_run import optimiser_loop
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.rivals.mmedge.held_flight import Held, HeldFlight
-from mmedge_ros.data_types import Box
+from mmedge_ros.core.data_types import Box
 
 
 @pytest.fixture(scope='module')

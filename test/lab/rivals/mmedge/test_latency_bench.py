@@ -26,8 +26,8 @@ from mmedge_lab.rivals.mmedge.latency_bench import (
     changed,
     graph_sums,
 )
-from mmedge_ros.data_types import CAMERA, RADAR, Decision, StageTiming
-from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.core.data_types import CAMERA, RADAR, Decision, StageTiming
+from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.ros.graph.description import NodeDescription

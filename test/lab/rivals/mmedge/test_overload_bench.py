@@ -14,8 +14,8 @@ import yaml
 from mmedge_lab.judging.bench import Subject, Sums
 from mmedge_lab.rivals.mmedge import overload_bench
 from mmedge_lab.rivals.mmedge.overload_bench import WAYS, OverloadPlan, limit_for, play
-from mmedge_ros.data_types import CAMERA, NS_PER_S, Decision
-from mmedge_ros.records.run_record import RunRecord, UnitCounts
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Decision
+from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
 from mmedge_ros.ros.graph.options import GraphOptions

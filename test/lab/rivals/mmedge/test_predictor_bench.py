@@ -11,8 +11,8 @@ from mmedge_lab.judging.bench import UnmeasuredError
 from mmedge_lab.rivals.mmedge import predictor_bench
 from mmedge_lab.rivals.mmedge.predictor_bench import judged
 from mmedge_lab.training.accuracy_predictor_samples import LEARNT_RATES, SampledWindows
-from mmedge_ros.configuration.accuracy_predictor import Indicators
-from mmedge_ros.configuration.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.adaptation.accuracy_predictor import Indicators
+from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
 
 SPACE = ConfigurationSpace(
     [

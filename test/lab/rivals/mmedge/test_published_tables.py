@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_lab.rivals.mmedge.published_tables import PublishedTables, read_tables
-from mmedge_ros.configuration import ConfigurationError
+from mmedge_ros.adaptation import ConfigurationError
 
 
 def read(folder: Path, accuracy: Any = None, latency: Any = None) -> PublishedTables:

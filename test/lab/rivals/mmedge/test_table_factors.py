@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mmedge_lab.rivals.mmedge.table_factors import table_factors, table_space
-from mmedge_ros.configuration.configuration_space import Axis, ConfigurationGrid
+from mmedge_ros.adaptation.configuration_space import Axis, ConfigurationGrid
 
 LEVELS = Axis('level', ('small', 'large'))
 

@@ -34,10 +34,10 @@ from mmedge_lab.rivals.nanomind.power_rows import (
     power_rows,
     replay_power_row,
 )
-from mmedge_ros.data_types import CAMERA, STANDBY
+from mmedge_ros.adaptation.power_policy import PowerMode, PowerState
+from mmedge_ros.core.data_types import CAMERA, STANDBY
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.power.power_policy import PowerMode, PowerState
-from mmedge_ros.records.run_record import RunRecord
 
 ROWS = {row.name: row for row in power_rows()}
 

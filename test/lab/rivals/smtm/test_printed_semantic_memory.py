@@ -6,9 +6,9 @@ import numpy as np
 
 from mmedge_lab.rivals.smtm.printed_semantic_memory import PrintedSemanticMemory
 from mmedge_lab.training.semantic_centres import fit_semantic_centres
-from mmedge_ros.data_types import FloatArray
-from mmedge_ros.recurrence.hot_classes import HotClasses
-from mmedge_ros.recurrence.semantic_memory import SemanticMemory
+from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.encoding.hot_classes import HotClasses
+from mmedge_ros.encoding.semantic_memory import SemanticMemory
 
 CLASSES, SIZE, APART = 6, 16, (2.0, 3.0)
 

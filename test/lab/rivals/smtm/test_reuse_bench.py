@@ -18,10 +18,10 @@ from mmedge_lab.judging.flight_bootstrap import Drawings
 from mmedge_lab.judging.judged_flight import FIGURES, accuracy_sums
 from mmedge_lab.rivals.smtm.reuse_bench import bench, replay_row
 from mmedge_lab.rivals.smtm.reuse_rivals import EVERY, ROWS
-from mmedge_ros.data_types import CAMERA, Box
+from mmedge_ros.core.data_types import CAMERA, Box
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.records.ground_truth import GroundTruth
-from mmedge_ros.records.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.accuracy import accuracy_of
 
 LEVELS = {'small': 0.5, 'medium': 0.6, 'large': 0.7}

@@ -17,7 +17,7 @@ from mmedge_lab.rivals.smtm.reuse_rivals import (
     ViewAt,
     turned_detections,
 )
-from mmedge_ros.data_types import CAMERA, ModalityConfiguration, Unit, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, ModalityConfiguration, Unit, UnitFeatures
 from mmedge_ros.geometry.camera_turn import CameraView
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.rotations import rotation_by

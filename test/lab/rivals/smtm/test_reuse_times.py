@@ -9,7 +9,7 @@ from hand_made_units import FakeEncoder, unit
 
 from mmedge_lab.rivals.smtm.reuse_rivals import EVERY, ROWS
 from mmedge_lab.rivals.smtm.reuse_times import TimedRow, take_in_turns
-from mmedge_ros.data_types import NS_PER_S, ModalityConfiguration, Unit, UnitFeatures
+from mmedge_ros.core.data_types import NS_PER_S, ModalityConfiguration, Unit, UnitFeatures
 from mmedge_ros.sensing.rate_control import RateControl
 
 PERIOD = 1000.0 / 30.0

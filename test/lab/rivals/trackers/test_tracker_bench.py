@@ -17,8 +17,8 @@ from mmedge_lab.rivals.trackers.tracker_bench import (
     DetectedFlight,
     track_flight,
 )
-from mmedge_ros.data_types import CAMERA, Box, FloatArray, UnitFeatures
-from mmedge_ros.records.ground_truth import GroundTruth
+from mmedge_ros.core.data_types import CAMERA, Box, FloatArray, UnitFeatures
+from mmedge_ros.replay.ground_truth import GroundTruth
 
 BOXES = [Box(100.0 + 120 * n, 165.0, 150.0 + 120 * n, 315.0) for n in range(2)]
 SECONDS = 6.0

@@ -22,11 +22,11 @@ from mmedge_lab.training.networks.fusion_network import (
     nothing_seen,
 )
 from mmedge_lab.training.networks.whole_window_encoder import WholeWindowEncoder
-from mmedge_ros.aggregation.fusion_runtime import FusionNetworkRuntime
-from mmedge_ros.aggregation.window_bank import WindowBank
-from mmedge_ros.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
 from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS as SEMANTICS
+from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
+from mmedge_ros.windows.window_bank import WindowBank
 
 MS = 1_000_000
 CHANNELS = {CAMERA: 64, RADAR: 20}

@@ -9,7 +9,7 @@ import torch
 from mmedge_lab.training.fusion_loss import FusionLoss, complete_iou, iou
 from mmedge_lab.training.window_batches import UnitBatch, WindowBatch
 from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS, VALUES, empty_semantics
-from mmedge_ros.fusion.map_decoding import DecodingParameters, decode_maps
+from mmedge_ros.tracking.map_decoding import DecodingParameters, decode_maps
 
 NOTHING = np.zeros(0, np.float32)
 NO_UNITS = UnitBatch(np.zeros(0, np.float16), NOTHING, NOTHING)

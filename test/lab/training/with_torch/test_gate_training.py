@@ -11,7 +11,7 @@ from mmedge_lab.training.gate_training import (
     GateTrainingSettings,
     train_gate,
 )
-from mmedge_ros.skipping.gate_features import FIELDS
+from mmedge_ros.windows.gate_features import FIELDS
 
 LEAD, PEOPLE = FIELDS.index('lead'), FIELDS.index('people')
 

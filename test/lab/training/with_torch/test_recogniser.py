@@ -26,7 +26,7 @@ from mmedge_lab.training.recogniser_training import (
     plain_inputs,
     varied_inputs,
 )
-from mmedge_ros.data_types import Box, LabelSource
+from mmedge_ros.core.data_types import Box, LabelSource
 from mmedge_ros.encoding.classifier_description import describe_classifier
 from mmedge_ros.encoding.crops import crop_input
 from mmedge_ros.encoding.tapped_classifier import open_classifier

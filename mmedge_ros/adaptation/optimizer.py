@@ -1,0 +1,203 @@
+"""Exact search for the best configuration under a latency limit.
+
+Maximise the predicted accuracy A(c) over configurations c whose latency quantile L(c) is at
+most the limit (MMEdge, eq. 4-6). The paper searches greedily; a few thousand configurations
+are searched completely in less time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mmedge_ros.adaptation.configuration_space import ConfigurationGrid
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class OptimizerParameters:
+    """When a better configuration is worth a change. Accuracies in 0..1.
+
+    The defaults were measured: a headroom of 5 % costs nothing on latency tables, and a machine
+    whose unit times wander changes a third less often.
+    """
+
+    # Accuracy that each changed rate or level must bring in addition: more of it, fewer changes.
+    # 0 follows the predictor at once.
+    switch_cost: float = 0.0
+    # Accuracy by which another configuration must be better before it replaces one that still
+    # keeps the limit. Less than flights can tell apart.
+    hysteresis: float = 0.004
+    # Share of the limit that another configuration must leave free before it replaces the present
+    # one, where any does; covers the noise of the predicted latency.
+    headroom: float = 0.05
+    # Where nothing keeps the limit, latencies that differ by at most this share count as equal: of
+    # them the one with the least load is taken.
+    alike: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The answer of a search.
+
+    ``feasible`` is False where nothing keeps the limit and the choice is the one that breaks
+    it least; ``violation`` says by how much, in seconds (infinite where no latency is known).
+    ``caps_ignored`` is set where the caps allow nothing.
+    """
+
+    index: int
+    feasible: bool
+    violation: float = 0.0
+    caps_ignored: bool = False
+
+
+class Optimizer:
+    """Searches all configurations of a grid.
+
+    Numbers that are not numbers never stop it: an unknown accuracy counts as worse than any
+    known one, an unknown latency as over any limit, an array of the wrong size as unknown
+    throughout. The first configuration of a grid is its cheapest and the last resort.
+    """
+
+    def __init__(
+        self, grid: ConfigurationGrid, parameters: OptimizerParameters | None = None
+    ) -> None:
+        self.parameters = parameters or OptimizerParameters()
+        self._grid = grid
+        self._places = np.ascontiguousarray(grid.places.T)
+        self._all = np.ones(grid.size, bool)
+
+    def choose(
+        self,
+        accuracy: ArrayLike,
+        latency: ArrayLike,
+        limit: float,
+        allowed: ArrayLike | None = None,
+        energy: ArrayLike | None = None,
+        current: int | None = None,
+    ) -> Choice:
+        """Return the best configuration.
+
+        :param accuracy: (size,) predicted, 0..1
+        :param latency: (size,) quantile, s
+        :param limit: s; none where it is not a number
+        :param allowed: (size,) what the caps allow
+        :param energy: (size,) in any unit, breaks ties of accuracy and latency; where nothing
+            keeps the limit it decides between all whose latency is about the smallest
+        :param current: configuration in use
+        """
+        score = known_numbers(accuracy, self._grid.size, -math.inf)
+        seconds = known_numbers(latency, self._grid.size, math.inf)
+        cost = None if energy is None else known_numbers(energy, self._grid.size, math.inf)
+        candidates = self._candidates(allowed)
+        ignored = not candidates.any()
+        if ignored:
+            candidates = self._all
+        if current is not None and not (0 <= current < self._grid.size and candidates[current]):
+            current = None
+        feasible = candidates & (seconds <= (math.inf if math.isnan(limit) else limit))
+        feasible &= seconds < math.inf
+        if not feasible.any():
+            return self._least_violation(candidates, score, seconds, cost, limit, current, ignored)
+        if current is not None:
+            feasible = self._with_headroom(feasible, seconds, limit, current)
+        net = score if current is None else score - self._switch_costs(current)
+        index = _first_best(feasible, -net, seconds, cost)
+        if (
+            current is not None
+            and feasible[current]
+            and not self._is_worth_it(net[index], score[current])
+        ):
+            index = current
+        return Choice(index, feasible=True, caps_ignored=ignored)
+
+    def _least_violation(
+        self,
+        candidates: BoolArray,
+        score: FloatArray,
+        seconds: FloatArray,
+        cost: FloatArray | None,
+        limit: float,
+        current: int | None,
+        ignored: bool,
+    ) -> Choice:
+        if not (candidates & (seconds < math.inf)).any():
+            index = int(candidates.argmax()) if current is None else current
+            return Choice(index, feasible=False, violation=math.inf, caps_ignored=ignored)
+        if cost is None:
+            index = _first_best(candidates, seconds, -score, None)
+        else:
+            # An overloaded machine makes all it cannot follow equally late. More load would
+            # keep it so, less lets it recover.
+            least = float(seconds[candidates].min())
+            # An early decision has a negative latency.
+            alike = candidates & (seconds <= least + self.parameters.alike * abs(least))
+            alike &= seconds < math.inf
+            index = _first_best(alike, cost, seconds, -score)
+        violation = float(seconds[index]) - limit
+        return Choice(index, feasible=False, violation=violation, caps_ignored=ignored)
+
+    def _with_headroom(
+        self, feasible: BoolArray, seconds: FloatArray, limit: float, current: int
+    ) -> BoolArray:
+        """Leave out what barely keeps the limit, but for the present one, if anything is left."""
+        if self.parameters.headroom == 0.0 or not math.isfinite(limit):
+            return feasible
+        roomy = feasible & (seconds <= (1.0 - self.parameters.headroom) * limit)
+        roomy[current] = feasible[current]
+        return roomy if roomy.any() else feasible
+
+    def _is_worth_it(self, best: float, present: float) -> bool:
+        # Of two that are both unknown or both certain to fail, none is better.
+        gain = best - present if best != present else 0.0
+        needed = self.parameters.hysteresis
+        changing_costs = needed > 0.0 or self.parameters.switch_cost > 0.0
+        return not changing_costs or gain > needed
+
+    def _switch_costs(self, current: int) -> FloatArray | float:
+        if self.parameters.switch_cost == 0.0:
+            return 0.0
+        changed = self._places != self._places[:, current : current + 1]
+        costs: FloatArray = self.parameters.switch_cost * changed.sum(axis=0)
+        return costs
+
+    def _candidates(self, allowed: ArrayLike | None) -> BoolArray:
+        if allowed is None:
+            return self._all
+        mask = np.asarray(allowed)
+        if mask.dtype != bool or mask.shape != (self._grid.size,):
+            return np.zeros(self._grid.size, bool)
+        return mask
+
+
+def known_numbers(values: ArrayLike | None, size: int, unknown: float) -> FloatArray:
+    """Return (size,) finite float64, ``unknown`` for whatever is not.
+
+    An array of another size is unknown throughout.
+    """
+    try:
+        numbers = np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.empty(0)
+    if numbers.shape != (size,):
+        return np.full(size, unknown)
+    known = np.isfinite(numbers)
+    return numbers if known.all() else np.where(known, numbers, unknown)
+
+
+def _first_best(
+    mask: BoolArray, first: FloatArray, second: FloatArray, third: FloatArray | None
+) -> int:
+    """Return the index with the smallest first, then second, then third number in the mask."""
+    places = np.flatnonzero(mask)
+    for values in (first, second, third):
+        if values is None or len(places) == 1:
+            continue
+        taken = values[places]
+        places = places[taken == taken.min()]
+    return int(places[0])

@@ -1,1 +1,0 @@
-"""What perception may spend, by the battery: states of power, and what each allows."""
