@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import typer
 
+from mmedge_lab.commands.bench_run import BENCHES
 from mmedge_ros.commands.main import app
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -144,6 +145,9 @@ def unknown_command(line: str) -> str | None:
     match = re.search(r'(?<![\w/.-])(?:\./)?mmedge ([\w-]+.*)', line)
     if match is None or match[1].split()[0] in WORDS_OF_THE_SCRIPT:
         return None
+    bench = re.match(r'lab bench ([a-z][\w-]*)', match[1])
+    if bench and bench[1] not in BENCHES:
+        return f'{line}: no bench {bench[1]}'
     command: Any = COMMANDS
     for word in match[1].split():
         words = getattr(command, 'commands', None)

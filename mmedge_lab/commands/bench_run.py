@@ -12,7 +12,6 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import JobsOption, argument, flag, option
@@ -216,25 +215,29 @@ def _value(key: str, text: str, default: Any) -> Any:
         ) from err
 
 
-def add_benches(app: CommandGroup) -> None:
-    """Register every bench by its name, all with the same options."""
-    for name, entry in BENCHES.items():
-        app.command(name, help=entry.words)(_command(name))
+def bench(
+    name: Annotated[str, argument('[NAME]', 'which bench \\[all are listed]')] = '',
+    inputs: InputsArgument = None,
+    detector: DetectorOption = '',
+    out: OutOption = Path('out/bench'),
+    jobs: JobsOption = 1,
+    quick: QuickOption = False,
+    rows: RowsOption = '',
+    settings: SettingsOption = None,
+) -> None:
+    """Judge a part of the system beside rivals: rows on flights, one table.
 
-
-def _command(name: str) -> Any:
-    def command(
-        inputs: InputsArgument = None,
-        detector: DetectorOption = '',
-        out: OutOption = Path('out/bench'),
-        jobs: JobsOption = 1,
-        quick: QuickOption = False,
-        rows: RowsOption = '',
-        settings: SettingsOption = None,
-    ) -> None:
-        run(name, inputs or (), detector, out, jobs, quick, rows, settings or ())
-
-    return command
+    Without a name all benches are listed.
+    """
+    if not name:
+        width = max(map(len, BENCHES))
+        for known, entry in sorted(BENCHES.items()):
+            typer.echo(f'{known:<{width}}  {entry.words}')
+        return
+    if name not in BENCHES:
+        near = difflib.get_close_matches(name, BENCHES, n=1, cutoff=0.0)
+        raise typer.BadParameter(f'no bench {name!r}; the nearest is {near[0]!r}')
+    run(name, inputs or (), detector, out, jobs, quick, rows, settings or ())
 
 
 def results(

@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from mmedge_lab.commands.bench import bench_app
-from mmedge_lab.commands.bench_run import results
+from mmedge_lab.commands.bench_run import bench, results
 from mmedge_lab.commands.demo import demo
 from mmedge_lab.commands.evaluate_bundle import evaluate_bundle
 from mmedge_lab.commands.model import model_app
@@ -77,12 +76,12 @@ def track_mot(
 lab_app = CommandGroup(
     no_args_is_help=True, help='Simulate, train, judge and compare; not needed to fly.'
 )
+lab_app.command('bench')(bench)
 lab_app.command('replay-set')(replay_set)
 lab_app.command('evaluate-bundle')(evaluate_bundle)
 lab_app.command('evaluate-mot')(evaluate_mot)
 lab_app.command('track-mot')(track_mot)
 lab_app.command('results')(results)
-lab_app.add_typer(bench_app, name='bench')
 lab_app.add_typer(model_app, name='model')
 lab_app.add_typer(train_app, name='train')
 

@@ -23,7 +23,7 @@ from mmedge_ros.commands.replay_run import ReplayRequest
 from mmedge_ros.monitoring import MonitoringError
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ('demo', 'replay', 'simulate', 'record', 'up', 'ask', 'lab evaluate')
+COMMANDS = ('demo', 'replay', 'simulate', 'record', 'up', 'ask', 'lab evaluate-bundle')
 
 
 def run(*arguments: str) -> Result:

@@ -11,7 +11,7 @@ import pytest
 from hand_made_memories import View, car, crowd, looking, remembered, rival_of
 from typer.testing import CliRunner
 
-from mmedge_lab.commands.bench import bench_app
+from mmedge_lab.commands.main import lab_app
 from mmedge_lab.judging import EvaluationError, memory_truth
 from mmedge_lab.judging.memory_bench import GIVES_UP, RANDOM, MemoryJudge, rivals_of
 from mmedge_lab.judging.memory_flights import (
@@ -37,7 +37,7 @@ def test_flights_are_remembered_and_asked_for_what_they_saw(
     about = FlightDescription('street_day_near', 5, 0.6)
     kept_flight(tmp_path / 'set/street_day_near_5', about, lambda _: None)
     arguments = ['search', str(tmp_path / 'set'), '--out', str(tmp_path / 'out')]
-    result = CliRunner().invoke(bench_app, arguments, env={'NO_COLOR': '1'})
+    result = CliRunner().invoke(lab_app, ['bench', *arguments], env={'NO_COLOR': '1'})
     assert result.exit_code == 0, result.output
     content = json.loads((tmp_path / 'out/search.json').read_text())
     tables = {

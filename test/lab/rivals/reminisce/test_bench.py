@@ -9,7 +9,7 @@ import pytest
 from hand_made_crops import write_crops
 from typer.testing import CliRunner, Result
 
-from mmedge_lab.commands.bench import bench_app
+from mmedge_lab.commands.main import lab_app
 
 # Of the first sixty scenes, twelve fit margins and six judge.
 SCENES, OBJECTS = 60, 6
@@ -17,7 +17,7 @@ SCENES, OBJECTS = 60, 6
 
 def run(crops: Path, out: Path, *more: str) -> Result:
     options = [crops, '--out', out, '--set', 'large=', '--quick', *more]
-    return CliRunner().invoke(bench_app, ['memory', *map(str, options)])
+    return CliRunner().invoke(lab_app, ['bench', 'memory', *map(str, options)])
 
 
 def test_every_part_is_judged_beside_its_control(tmp_path: Path) -> None:
