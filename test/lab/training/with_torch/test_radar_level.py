@@ -11,7 +11,7 @@ import torch
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.networks.radar_network import RADAR_SHAPES, RadarProbe, RadarUnitNetwork
 from mmedge_lab.training.radar_training import check_radar_stages, export_radar_level
-from mmedge_ros.encoding.radar_network import RadarUnitNetwork as RadarLevel
+from mmedge_ros.encoding.radar_network import RadarNetwork as RadarLevel
 from mmedge_ros.encoding.radar_network import inputs_of
 
 
