@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from replays import Message, Outcome, refused, replay, reported, told
 
 from mmedge_ros.replay.bag import Bag
-from mmedge_ros.replay.recording import TopicChoice
 
 pytestmark = pytest.mark.usefixtures('without_figures')
 
@@ -46,7 +45,7 @@ def damaged(message: Any) -> tuple[str, bytes]:
 
 
 def test_a_topic_that_is_not_there_is_answered_with_the_nearest(run: Any) -> None:
-    outcome = run(flight.recording(0.2), topics=TopicChoice(camera='/camera/image'))
+    outcome = run(flight.recording(0.2), camera='/camera/image')
     refused(outcome, r"no messages on '/camera/image'; the nearest is '/camera/image_raw/comp")
 
 
