@@ -637,8 +637,11 @@ def test_live_tests_that_could_not_run_are_not_tried_again(ready: Checkout) -> N
 def test_training_gets_an_environment_of_its_own_in_which_that_of_the_flight_is_found(
     ready: Checkout,
 ) -> None:
-    done = ready.run('train', 'detector', 'a set')
-    assert (done.returncode, done.stdout.splitlines()[1:4]) == (0, ['train', 'detector', 'a set'])
+    done = ready.run('lab', 'train', 'detector', 'a set')
+    assert (done.returncode, done.stdout.splitlines()[1:5]) == (
+        0,
+        ['lab', 'train', 'detector', 'a set'],
+    )
     assert 'installing torch' in done.stderr
     assert 'AGPL-3.0' in done.stderr
     lines = ready.notes_file.read_text().splitlines()
@@ -650,17 +653,8 @@ def test_training_gets_an_environment_of_its_own_in_which_that_of_the_flight_is_
     link = ready.root / '.venv-train/lib/python3.11/site-packages/flight.pth'
     assert link.read_text() == f'{ready.root}/.venv/lib/python3.11/site-packages\n'
     ready.notes()
-    assert ready.run('train', '--help').stderr == ''
+    assert ready.run('lab', 'train', '--help').stderr == ''
     assert ready.notes() == []
-
-
-def test_what_is_answered_early_installs_nothing(checkout: Checkout, ready: Checkout) -> None:
-    for code in (0, 2):
-        done = ready.run('train', '--help', EARLY=str(code))
-        assert (done.returncode, done.stderr, ready.notes()) == (code, '', [])
-    shutil.rmtree(checkout.root / '.venv')
-    assert checkout.run('fly', EARLY='2').returncode == 2
-    assert not (checkout.root / '.venv').exists()
 
 
 def test_install_brings_everything_and_ends_and_training_only_where_it_is_named(
@@ -706,9 +700,9 @@ def test_a_classifier_is_tapped_where_onnx_is(ready: Checkout) -> None:
 def test_a_cut_short_installation_of_torch_is_begun_afresh_and_leaves_the_rest(
     ready: Checkout,
 ) -> None:
-    assert ready.run('train', PIP_SAYS='something else').returncode == 1
+    assert ready.run('lab', 'train', PIP_SAYS='something else').returncode == 1
     ready.notes()
-    done = ready.run('train')
+    done = ready.run('lab', 'train')
     assert (done.returncode, '.venv-train here was left half made' in done.stderr) == (0, True)
     assert kinds(ready.notes()) == ['venv', *ONE_PIP, *ONE_PIP]
 
