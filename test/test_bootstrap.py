@@ -251,7 +251,7 @@ def test_a_new_module_is_linked_and_an_edited_one_is_live_already(ready: Checkou
 def test_ctrl_c_exits_130_and_the_next_run_repairs_what_was_left(
     checkout: Checkout, gate: Path, tool: str, repair: list[str]
 ) -> None:
-    process = checkout.start('--help', STOP_IN=tool, GATE=str(gate))
+    process = checkout.start('replay', STOP_IN=tool, GATE=str(gate))
     with gate.open() as file:
         assert file.readline() == 'started\n'
     os.killpg(process.pid, signal.SIGINT)
@@ -374,7 +374,7 @@ def test_a_stale_link_to_a_removed_file_is_removed(ready: Checkout) -> None:
 def test_a_failed_installation_shows_the_log_and_names_the_remedy(
     checkout: Checkout, pip_says: str, remedy: str
 ) -> None:
-    done = checkout.run('--help', PIP_SAYS=pip_says)
+    done = checkout.run('replay', PIP_SAYS=pip_says)
     assert (done.returncode, done.stdout) == (1, '')
     assert pip_says in done.stderr
     assert remedy in done.stderr.splitlines()[-1]
@@ -403,7 +403,7 @@ def test_everything_is_installed_by_hashes_and_by_versions_alone_only_where_that
 
 
 def test_a_failed_build_is_not_taken_for_done(checkout: Checkout) -> None:
-    done = checkout.run('--help', CMAKE_EXIT='1')
+    done = checkout.run('replay', CMAKE_EXIT='1')
     assert (done.returncode, done.stdout) == (1, '')
     assert 'build.log' in done.stderr
     checkout.notes()
@@ -425,7 +425,7 @@ def test_everything_missing_is_named_in_one_package_manager_line(
     (checkout.tools / 'g++').unlink()
     if manager:
         checkout.add_tool(manager, '#!/bin/sh\n')
-    done = checkout.run('--help', PYTHON_HAS='3.11 ensurepip Python.h')
+    done = checkout.run('replay', PYTHON_HAS='3.11 ensurepip Python.h')
     assert (done.returncode, done.stdout) == (1, '')
     assert 'a C++ compiler, ensurepip and Python.h of python3' in done.stderr
     assert line.format(sudo='' if os.geteuid() == 0 else 'sudo ') in done.stderr
@@ -435,7 +435,7 @@ def test_everything_missing_is_named_in_one_package_manager_line(
 def test_without_a_compiler_only_the_compiler_is_asked_for(checkout: Checkout) -> None:
     (checkout.tools / 'g++').unlink()
     checkout.add_tool('apt-get', '#!/bin/sh\n')
-    lines = checkout.run('--help').stderr.splitlines()
+    lines = checkout.run('replay').stderr.splitlines()
     assert lines[-1].endswith('apt-get install -y g++')
 
 
@@ -443,7 +443,7 @@ def test_without_a_suitable_python_the_newest_packaged_one_is_named(checkout: Ch
     checkout.add_tool('python3', '#!/bin/sh\nexit 1\n')
     checkout.add_tool('apt-get', '#!/bin/sh\n')
     checkout.add_tool('apt-cache', '#!/bin/sh\n[ "$2" = python3.12-venv ]\n')
-    done = checkout.run('--help')
+    done = checkout.run('replay')
     assert done.returncode == 1
     assert 'lacks Python 3.11, 3.12 or 3.13' in done.stderr
     assert 'python3.12 python3.12-venv python3.12-dev' in done.stderr.splitlines()[-1]
