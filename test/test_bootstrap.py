@@ -32,9 +32,6 @@ case "$1 $2" in
   '-c '*)
     echo "${PYTHON_HAS:-3.11}"
     ;;
-  '-I -B')
-    exit "${EARLY:-3}"
-    ;;
   '-m venv')
     echo venv >>"$NOTES"
     mkdir -p "$3/bin" "$3/lib/python3.11/site-packages" && cp "$0" "$3/bin/python"
@@ -113,6 +110,9 @@ class Checkout:
             shutil.copytree(ROOT / name, self.root / name)
         for name in ('mmedge', 'CMakeLists.txt', 'package.xml'):
             shutil.copy(ROOT / name, self.root / name)
+        (self.root / 'mmedge_lab').mkdir()
+        for name in ('mmedge_lab/pyproject.toml', 'mmedge_lab/setup.py'):
+            shutil.copy(ROOT / name, self.root / name)
         for name in ('mmedge_ros/commands/main.py', 'config/fastdds.xml'):
             (self.root / name).parent.mkdir(parents=True)
             (self.root / name).touch()
@@ -162,7 +162,9 @@ class Checkout:
         return [' '.join(line.split()[:2]) for line in lines if line]
 
 
-ONE_PIP, PIP, BUILD = ['pip'], ['pip', 'pip'], ['cmake -S', 'cmake --build', 'cmake --install']
+# Libraries, the laboratory and ROS 2 are installed apart.
+ONE_PIP, TWO_PIPS, PIP = ['pip'], ['pip'] * 2, ['pip'] * 3
+BUILD = ['cmake -S', 'cmake --build', 'cmake --install']
 
 
 def kinds(notes: list[str]) -> list[str]:
@@ -187,6 +189,13 @@ def gate(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / 'gate'
     os.mkfifo(path)
     return path
+
+
+def test_help_is_a_page_of_the_script_before_anything_is_installed(checkout: Checkout) -> None:
+    done = checkout.run('--help')
+    assert (done.returncode, done.stderr) == (0, '')
+    assert done.stdout.startswith('Usage: ./mmedge COMMAND')
+    assert checkout.notes() == []
 
 
 def test_a_fresh_clone_is_set_up_and_only_the_result_is_on_standard_output(
@@ -389,13 +398,15 @@ def test_everything_is_installed_by_hashes_and_by_versions_alone_only_where_that
     checkout: Checkout,
 ) -> None:
     assert checkout.run('install').returncode == 0
+    lab = '--no-deps --no-index --no-build-isolation -e mmedge_lab'
     locked = [f'--no-deps --require-hashes -r {name}.txt' for name in ('flight', 'ros')]
+    locked.insert(1, lab)
     assert [' '.join(call.split()[2:]) for call in pip_calls(checkout)] == locked
     shutil.rmtree(checkout.root / '.venv')
     checkout.notes()
     assert checkout.run('install', MMEDGE_WITHOUT_HASHES='1').returncode == 0
     assert [' '.join(call.split()[2:]) for call in pip_calls(checkout)] == [
-        *('-r flight.txt', '-r ros.txt')
+        *('-r flight.txt', lab, '-r ros.txt')
     ]
     checkout.notes()
     assert checkout.run('install').returncode == 0
@@ -489,7 +500,7 @@ class TestAarch64:
             f'PYTHONPATH={board.root}',
         ]
         assert 'demo, up, record, profile and replay --live need ROS 2' in done.stderr
-        assert kinds(board.notes()) == ['venv', *ONE_PIP]
+        assert kinds(board.notes()) == ['venv', *TWO_PIPS]
         assert board.run('replay', 'a bag').stderr == ''
         assert board.notes() == []
 
@@ -651,7 +662,7 @@ def test_training_gets_an_environment_of_its_own_in_which_that_of_the_flight_is_
         'pip-m pip install --no-compile --no-deps --require-hashes -r train_alone.txt',
     ]
     link = ready.root / '.venv-train/lib/python3.11/site-packages/flight.pth'
-    assert link.read_text() == f'{ready.root}/.venv/lib/python3.11/site-packages\n'
+    assert link.read_text() == (f'{ready.root}/.venv/lib/python3.11/site-packages\n{ready.root}\n')
     ready.notes()
     assert ready.run('lab', 'train', '--help').stderr == ''
     assert ready.notes() == []
@@ -664,7 +675,7 @@ def test_install_brings_everything_and_ends_and_training_only_where_it_is_named(
     assert (done.returncode, done.stdout) == (0, '')
     assert kinds(checkout.notes()) == ['venv', *PIP, *BUILD]
     assert checkout.run('install', 'train').returncode == 0
-    assert kinds(checkout.notes()) == ['venv', *PIP]
+    assert kinds(checkout.notes()) == ['venv', *TWO_PIPS]
     assert checkout.run('install', 'everything').returncode == 1
 
 
@@ -685,14 +696,14 @@ def test_nothing_but_training_installs_torch(ready: Checkout) -> None:
     assert not (ready.root / '.venv-train').exists()
 
 
-def test_a_classifier_is_tapped_where_onnx_is(ready: Checkout) -> None:
+def test_networks_are_quantised_where_onnx_is(ready: Checkout) -> None:
     (ready.root / '.venv/lib/python3.11/site-packages/onnx').mkdir(parents=True)
-    done = ready.run('model', 'tap', 'x.onnx')  # as after ./mmedge test
+    done = ready.run('lab', 'model', 'quantize')  # as after ./mmedge test
     assert (done.returncode, ready.notes()) == (0, [])
     (ready.root / '.venv/lib/python3.11/site-packages/onnx').rmdir()
-    done = ready.run('model', 'tap', 'x.onnx')
-    assert (done.returncode, done.stdout.splitlines()[1:4]) == (0, ['model', 'tap', 'x.onnx'])
-    assert kinds(ready.notes()) == ['venv', *PIP]
+    done = ready.run('lab', 'model', 'quantize')
+    assert (done.returncode, done.stdout.splitlines()[1:4]) == (0, ['lab', 'model', 'quantize'])
+    assert kinds(ready.notes()) == ['venv', *TWO_PIPS]
     assert ready.run('model', 'list').returncode == 0
     assert ready.notes() == []
 
