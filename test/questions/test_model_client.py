@@ -71,10 +71,10 @@ def test_a_streamed_answer_is_put_together_whatever_its_parts(folder: Path, chun
 
 
 def test_the_times_of_an_answer_are_those_of_its_parts(folder: Path) -> None:
-    script = [STREAM, 0.1, event('{"answer": "A."'), 0.2, event('}'), DONE]
+    script = [STREAM, 0.1, event('{"answer": "A."'), 0.5, event('}'), DONE]
     said = ask(folder, Scripts(script))
     assert said.tokens == 2
-    assert 0.1 <= said.first_token <= said.seconds - 0.2
+    assert 0.1 <= said.first_token <= said.seconds - 0.25  # a busy machine reads parts late
 
 
 def test_an_answer_is_bound_to_a_schema_and_to_no_chance(folder: Path) -> None:
