@@ -27,9 +27,6 @@ class OptimizerParameters:
     whose unit times wander changes a third less often.
     """
 
-    # Accuracy that each changed rate or level must bring in addition: more of it, fewer changes.
-    # 0 follows the predictor at once.
-    switch_cost: float = 0.0
     # Accuracy by which another configuration must be better before it replaces one that still
     # keeps the limit. Less than flights can tell apart.
     hysteresis: float = 0.004
@@ -69,7 +66,6 @@ class Optimizer:
     ) -> None:
         self.parameters = parameters or OptimizerParameters()
         self._grid = grid
-        self._places = np.ascontiguousarray(grid.places.T)
         self._all = np.ones(grid.size, bool)
 
     def choose(
@@ -106,12 +102,11 @@ class Optimizer:
             return self._least_violation(candidates, score, seconds, cost, limit, current, ignored)
         if current is not None:
             feasible = self._with_headroom(feasible, seconds, limit, current)
-        net = score if current is None else score - self._switch_costs(current)
-        index = _first_best(feasible, -net, seconds, cost)
+        index = _first_best(feasible, -score, seconds, cost)
         if (
             current is not None
             and feasible[current]
-            and not self._is_worth_it(net[index], score[current])
+            and not self._is_worth_it(score[index], score[current])
         ):
             index = current
         return Choice(index, feasible=True, caps_ignored=ignored)
@@ -156,15 +151,7 @@ class Optimizer:
         # Of two that are both unknown or both certain to fail, none is better.
         gain = best - present if best != present else 0.0
         needed = self.parameters.hysteresis
-        changing_costs = needed > 0.0 or self.parameters.switch_cost > 0.0
-        return not changing_costs or gain > needed
-
-    def _switch_costs(self, current: int) -> FloatArray | float:
-        if self.parameters.switch_cost == 0.0:
-            return 0.0
-        changed = self._places != self._places[:, current : current + 1]
-        costs: FloatArray = self.parameters.switch_cost * changed.sum(axis=0)
-        return costs
+        return needed <= 0.0 or gain > needed
 
     def _candidates(self, allowed: ArrayLike | None) -> BoolArray:
         if allowed is None:

@@ -50,16 +50,11 @@ def brute_force(
         room = (1.0 - rules.headroom) * limit
         feasible = [i for i in feasible if i == current or seconds[i] <= room] or feasible
 
-    def net(i: int) -> float:
-        changed = 0 if current is None else sum(GRID.places[i] != GRID.places[current])
-        return score[i] - rules.switch_cost * changed
-
-    best = min(feasible, key=lambda i: (-net(i), seconds[i], cost[i], i))
+    best = min(feasible, key=lambda i: (-score[i], seconds[i], cost[i], i))
     if current is None or current not in feasible or current == best:
         return best
-    gain = net(best) - score[current] if net(best) != score[current] else 0.0
-    sticky = rules.hysteresis > 0 or rules.switch_cost > 0
-    return current if sticky and gain <= rules.hysteresis else best
+    gain = score[best] - score[current] if score[best] != score[current] else 0.0
+    return current if rules.hysteresis > 0 and gain <= rules.hysteresis else best
 
 
 @settings(max_examples=300)
@@ -70,7 +65,6 @@ def brute_force(
     st.lists(st.booleans(), min_size=SIZE, max_size=SIZE),
     columns,
     st.one_of(st.none(), st.integers(-1, SIZE)),
-    st.sampled_from([0.0, 0.05, 0.1]),
     st.sampled_from([0.0, 0.05, 0.15]),
     st.sampled_from([0.0, 0.4]),
 )
@@ -81,11 +75,10 @@ def test_the_answer_is_that_of_exhaustive_search(
     allowed: list[bool],
     energy: list[float],
     current: int | None,
-    switch_cost: float,
     hysteresis: float,
     headroom: float,
 ) -> None:
-    rules = OptimizerParameters(switch_cost, hysteresis, headroom)
+    rules = OptimizerParameters(hysteresis, headroom)
     choice = Optimizer(GRID, rules).choose(
         accuracy, latency, limit, np.array(allowed), energy, current
     )
@@ -166,23 +159,6 @@ def test_what_barely_keeps_the_limit_replaces_nothing_that_keeps_it() -> None:
     assert optimizer.choose(accuracy, latency, 0.1).index == 2
     tight = [0.09, 0.095, 0.3, 0.3, 0.3, 0.3]
     assert optimizer.choose(accuracy, tight, 0.1, current=2).index == 1
-
-
-def test_every_rate_or_level_that_changes_has_its_price() -> None:
-    optimizer = Optimizer(GRID, OptimizerParameters(switch_cost=0.04))
-    accuracy = [0.80, 0.85, 0.80, 0.88, 0.80, 0.80]
-    # Configuration 1 differs from 0 in one value, configuration 3 in two.
-    assert optimizer.choose(accuracy, [0.1] * SIZE, 0.2, current=0).index == 1
-
-
-def test_a_change_downwards_has_the_price_of_one_upwards() -> None:
-    optimizer = Optimizer(GRID, OptimizerParameters(switch_cost=0.04))
-    latency = [0.1] * SIZE
-    # From the most expensive configuration: 4 is one step down, 0 is two.
-    accuracy = [0.90, 0.1, 0.1, 0.1, 0.88, 0.83]
-    assert optimizer.choose(accuracy, latency, 0.2, current=5).index == 4
-    barely = [0.1, 0.1, 0.1, 0.1, 0.86, 0.83]
-    assert optimizer.choose(barely, latency, 0.2, current=5).index == 5
 
 
 def test_an_overloaded_machine_is_relieved_instead_of_given_the_most_accurate() -> None:
