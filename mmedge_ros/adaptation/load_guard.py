@@ -24,8 +24,6 @@ BoolArray = NDArray[np.bool_]
 class LoadGuardParameters:
     """When late decisions bound the load, and how the bound rises again."""
 
-    # Whether late decisions bound the load of configurations.
-    enabled: bool = True
     # The newest decisions that count together, and the share of them that may be late.
     decisions: int = 10
     tolerated: float = 0.1
@@ -94,7 +92,7 @@ class LoadGuard:
     def allowed(self, now: float) -> float:
         """Return the largest allowed load; until calm, the present one."""
         left = self._calm_from - now
-        if self.parameters.enabled and self._load > 0.0 and 0.0 < left <= self.parameters.calm:
+        if self._load > 0.0 and 0.0 < left <= self.parameters.calm:
             return min(self._bound, self._load)
         return self._bound
 
@@ -102,8 +100,7 @@ class LoadGuard:
         """Return which of some loads (size,) are allowed; the least always is."""
         ceiling = self.allowed(now)
         above = loads[loads > _MORE * self._load]
-        climbs = self.parameters.enabled and now >= self._free_until
-        if climbs and len(above) and ceiling > self._load:
+        if now >= self._free_until and len(above) and ceiling > self._load:
             p = self.parameters
             climb = p.climb ** min(1 + self._in_time // p.decisions, _MOST_CLIMBS)
             ceiling = min(ceiling, max(climb * self._load, float(above.min())))
@@ -117,7 +114,7 @@ class LoadGuard:
         """
         if load < self._load:
             failed = self._late_here >= _ENOUGH_LATE and not (explained and self._kept_up)
-            if self.parameters.enabled and self._load > 0.0 and failed:
+            if self._load > 0.0 and failed:
                 # It was left before it counted, and would be chosen again and again.
                 self._fail(now)
         self._load = load
@@ -154,7 +151,7 @@ class LoadGuard:
             # What came late until now did so before anything had been measured.
             self._proven = True
             self._calm_from = -math.inf
-        if not p.enabled or now < self._changed + p.settling or not self._load > 0.0:
+        if now < self._changed + p.settling or not self._load > 0.0:
             return
         self._rise(now)
         self._late.append(late)

@@ -95,12 +95,6 @@ def test_without_a_known_load_nothing_is_learned() -> None:
     assert guard.bound == math.inf
 
 
-def test_a_guard_that_is_switched_off_forbids_nothing() -> None:
-    drone = Drone(LoadGuard(LoadGuardParameters(enabled=False)), LOADS)
-    assert all(drone.fly(10.0, capacity=0.1))
-    assert drone.guard.bound == math.inf
-
-
 def test_a_clock_that_jumps_does_not_raise_the_bound_at_once() -> None:
     drone = Drone(LoadGuard(), LOADS)
     drone.fly(10.0, capacity=0.3)
@@ -159,12 +153,6 @@ def test_during_the_calm_no_step_is_taken_and_the_least_load_is_always_allowed()
     assert guard.within(loads, 1.5).tolist() == [True, True, False]
     guard.configured(0.1, 2.0)
     assert guard.within(loads, 2.1).tolist() == [True, False, False]
-
-
-def test_a_guard_that_is_switched_off_lets_every_step_be_taken() -> None:
-    guard = LoadGuard(LoadGuardParameters(enabled=False))
-    guard.configured(0.1, 0.0)
-    assert guard.within(np.array([0.1, 9.0]), 1.0).all()
 
 
 def test_a_load_that_is_left_for_late_decisions_before_it_was_judged_is_not_tried_soon() -> None:
