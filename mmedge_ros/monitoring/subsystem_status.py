@@ -24,19 +24,18 @@ class StatusParameters:
         0.0, 'battery voltage that is an error below; 0 for none', 'V', 0.0, 1000.0
     )
     charge_warning: float = parameter(0.25, 'charge of the battery to warn below', '', 0.0, 1.0)
-    # Charge that is an error below.
-    charge_error: float = 0.12
-    # Mean load of the cores to warn above, once it lasts (%).
+    charge_error: float = parameter(
+        0.12, 'charge of the battery that is an error below', '', 0.0, 1.0
+    )
+    # Loads in %, of the mean of the cores and of the GPU: a full one delays what is decided, but
+    # is no error.
     cpu_warning: float = 95.0
-    # Load of the GPU to warn above, once it lasts (%).
     gpu_warning: float = 98.0
-    # Memory in use to warn above (%).
+    # %, in use. Without memory the kernel ends processes.
     memory_warning: float = 85.0
-    # Memory in use that is an error above (%).
     memory_error: float = 95.0
-    # Hottest zone to warn above; Jetsons throttle at 95 to 99 (C).
+    # C, of the hottest zone. Jetsons throttle at 95 to 99.
     temperature_warning: float = 80.0
-    # Hottest zone that is an error above (C).
     temperature_error: float = 92.0
     # A load counts once it has lasted ``lasting`` s. A value is good again once it was back for
     # ``release`` s behind its limit by ``margin``, a share of it, so that it does not flicker.
