@@ -1,4 +1,4 @@
-"""Upper bounds on rates, levels and latency from the state of battery and computer.
+"""Upper bounds on rates and levels from the state of battery and computer.
 
 Every figure has a limit from which it is worrying and one from which it is bad, and the worst
 of all decides which set of caps holds. A figure that was never known has no effect. One that
@@ -38,20 +38,14 @@ _SCAN_JUMP, _SCAN_EXCUSE, _SCAN_SILENCE, _SCAN_FORGETTING = 2.0, 1.0, 1.8, 60.0
 class Caps:
     """Nothing above these may be chosen; what is not listed is free.
 
-    ``rates`` in Hz and ``levels`` by modality; ``latency_limit`` in seconds replaces a longer
-    one. ``reasons`` name where the caps come from. ``reuse`` is the least by modality.
+    ``rates`` in Hz and ``levels`` by modality. ``reasons`` name where the caps come from.
+    ``reuse`` is the least by modality.
     """
 
     rates: Mapping[str, float] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
-    latency_limit: float = math.inf
     reasons: tuple[str, ...] = ()
     reuse: Mapping[str, int] = field(default_factory=dict)
-
-    def limited(self, latency_limit: float) -> float:
-        """Return the shorter of two limits; one that is not a number does not count."""
-        limits = [v for v in (latency_limit, self.latency_limit) if not math.isnan(v)]
-        return min(limits, default=math.inf)
 
 
 NO_CAPS = Caps()
@@ -61,25 +55,19 @@ NO_CAPS = Caps()
 class WorryingCaps:
     """What may still be chosen while a figure is worrying. 0 and '' leave it free."""
 
-    # Highest rate of the camera (Hz).
+    # The highest rates, Hz.
     camera_rate: float = 20.0
-    # Highest rate of the radar (Hz).
     radar_rate: float = 10.0
-    # Most expensive level of every modality; one that lacks it keeps to the next cheaper one.
+    # The most expensive level; a modality that lacks it keeps to the next cheaper one.
     level: str = 'medium'
-    # A latency limit (s) that replaces a longer one.
-    latency_limit: float = 0.0
 
 
 @dataclass(frozen=True)
 class BadCaps(WorryingCaps):
-    """What may still be chosen while a figure is bad. 0 and '' leave it free."""
+    """What may still be chosen while a figure is bad."""
 
-    # Highest rate of the camera (Hz).
     camera_rate: float = 10.0
-    # Highest rate of the radar (Hz).
     radar_rate: float = 5.0
-    # Most expensive level of every modality; one that lacks it keeps to the next cheaper one.
     level: str = 'small'
 
 
@@ -94,21 +82,19 @@ class CapsParameters:
         0,
         100,
     )
-    # Voltage per cell below which the battery sags (V).
+    # V, under load. A battery that is not nearly empty stays above the first; below the second
+    # regulators begin to drop out.
     cell_voltage_worrying: float = 3.5
-    # Voltage per cell below which regulators begin to drop out (V).
     cell_voltage_bad: float = 3.35
-    # Hottest zone; Jetsons throttle at 95 to 99 (C).
+    # C, of the hottest zone. Jetsons throttle at 95 to 99.
     temperature_worrying: float = 80.0
-    # Hottest zone (C).
     temperature_bad: float = 90.0
     # A temperature that rises counts as what it will be so much later (s).
     lookahead: float = 10.0
-    # Load of the GPU (%).
+    # Load and memory in use, %. A busy GPU is never bad by itself; without memory the kernel ends
+    # processes.
     gpu_worrying: float = 97.0
-    # Memory in use (%).
     memory_worrying: float = 85.0
-    # Memory in use (%).
     memory_bad: float = 95.0
     # Share of the scans of the radar that arrive; below it, its supply browns out.
     scans_worrying: float = 0.6
@@ -341,6 +327,5 @@ def _caps(chosen: WorryingCaps, reasons: tuple[str, ...]) -> Caps:
     return Caps(
         {modality: rate for modality, rate in given.items() if rate > 0.0},
         dict.fromkeys(given, chosen.level) if chosen.level else {},
-        chosen.latency_limit or math.inf,
         reasons,
     )

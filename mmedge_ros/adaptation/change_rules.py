@@ -33,21 +33,24 @@ class ChangeRulesParameters:
     # A configuration is announced so much earlier than it holds (s): every node has it when the
     # first unit arrives that is taken under it.
     lead: float = 0.02
-    # Time for which a configuration holds at least; a window, so that no window has more than two
-    # (s).
-    shortest: float = 0.5
     control: ChoiceParameters = group(ChoiceParameters)
 
 
 class ChangeRules:
-    """Makes numbered configurations of choices."""
+    """Makes numbered configurations of choices.
+
+    :param window: length of a window (s); a configuration holds at least as long, so that no
+        window has more than two
+    """
 
     def __init__(
         self,
         space: ConfigurationSpace,
         latency: LatencyModel,
+        window: float,
         parameters: ChangeRulesParameters | None = None,
     ) -> None:
+        self._window_ns = round(window * NS_PER_S)
         self._parameters = parameters or ChangeRulesParameters()
         self._space = space
         self._latency = latency
@@ -79,7 +82,7 @@ class ChangeRules:
         """
         if not self._may_change(now_ns):
             return None
-        limit = caps.limited(limit)
+        limit = math.inf if math.isnan(limit) else limit
         predicted = self._latency.predict(monotonic)
         allowed = self._space.allowed(caps) & self._space.allowed(power)
         if within is not None and (allowed & within).any():
@@ -132,9 +135,8 @@ class ChangeRules:
         if self.current is None:
             return True
         held = now_ns - self.current.effective_from_ns
-        shortest = round(self._parameters.shortest * NS_PER_S)
         lead = round(self._parameters.lead * NS_PER_S)
-        return held >= shortest or held < -lead
+        return held >= self._window_ns or held < -lead
 
 
 def _at(accuracy: ArrayLike, index: int) -> float:

@@ -62,6 +62,13 @@ class ConfigurationLoopParameters:
         0.01,
         10.0,
     )
+    window: float = parameter(
+        0.5,
+        'length of a window, as fusion has it: a configuration holds for one at least',
+        's',
+        0.05,
+        10.0,
+    )
     budget: LatencyBudgetParameters = group(LatencyBudgetParameters)
     guard: LoadGuardParameters = group(LoadGuardParameters)
     caps: CapsParameters = group(CapsParameters)
@@ -101,7 +108,7 @@ class ConfigurationLoop:
         self._predictor = predictor
         self._latency = FactorisedLatency(space, profile, p.stride)
         self._proven = ProvenLatency(self._latency, self._latency.pace)
-        self._rules = ChangeRules(space, self._proven, p.reconfiguration)
+        self._rules = ChangeRules(space, self._proven, p.window, p.reconfiguration)
         self.bounds = SensingBounds(p.caps, p.power, placement)
         self._guard = LoadGuard(p.guard)
         self._release = ReleaseWatch()
@@ -191,7 +198,7 @@ class ConfigurationLoop:
         caps = replace(bounds.caps, reasons=(*bounds.reasons, *shorter))
         caps, within = self._guarded(caps, now)
         self.reasons = caps.reasons
-        self._limit = caps.limited(limit)
+        self._limit = limit
         made = self._rules.step(
             now_ns,
             now,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mmedge_ros.adaptation.caps_policy import Caps
-from mmedge_ros.adaptation.change_rules import ChangeRulesParameters
 from mmedge_ros.adaptation.configuration_loop import ConfigurationLoopParameters, LoopCounts
 from mmedge_ros.adaptation.configuration_space import ModalityOptions, highest_level
 from mmedge_ros.adaptation.placement import Placement
@@ -42,8 +41,8 @@ class FixedConfiguration:
         self.reasons: tuple[str, ...] = ()
         self._options = [ModalityOptions(m, (), tuple(of)) for m, of in levels.items()]
         self._defaults = defaults
-        self._rules: ChangeRulesParameters = p.reconfiguration
-        self._issue = ConfigurationIssue(self._rules.lead)
+        self._lead, self._window = p.reconfiguration.lead, p.window
+        self._issue = ConfigurationIssue(self._lead)
 
     @property
     def current(self) -> Configuration | None:
@@ -97,7 +96,7 @@ class FixedConfiguration:
         if before is None:
             return False
         held = now_ns - before.effective_from_ns
-        return -self._rules.lead * NS_PER_S <= held < self._rules.shortest * NS_PER_S
+        return -self._lead * NS_PER_S <= held < self._window * NS_PER_S
 
     def _wakes(self, stands_by: bool) -> bool:
         """Whether the camera is to begin or end its rest, which does not wait."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -129,7 +128,6 @@ def power_caps(state: PowerState) -> Caps:
     return Caps(
         {modality: rate for modality, rate in rates.items() if rate > 0.0},
         {CAMERA: left.level, RADAR: left.level} if left.level else {},
-        math.inf,
         (_words(state, left),),
         {CAMERA: left.reuse},
     )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.adaptation import ConfigurationError
-from mmedge_ros.adaptation.caps_policy import NO_CAPS, Caps
+from mmedge_ros.adaptation.caps_policy import Caps
 from mmedge_ros.adaptation.configuration_space import (
     Axis,
     ConfigurationGrid,
@@ -126,13 +126,6 @@ def test_other_caps_are_not_answered_with_those_before() -> None:
     for rate, level in ((20.0, 'small'), (10.0, 'small'), (10.0, 'large'), (20.0, 'small')):
         caps = Caps({'camera': rate}, {'radar': level})
         assert subject.allowed(caps).tolist() == space().allowed(caps).tolist()
-
-
-def test_the_shorter_limit_counts_and_none_is_none() -> None:
-    assert Caps(latency_limit=0.05).limited(0.1) == 0.05
-    assert Caps(latency_limit=0.2).limited(0.1) == 0.1
-    assert NO_CAPS.limited(math.nan) == math.inf
-    assert Caps(latency_limit=math.nan).limited(0.1) == 0.1
 
 
 @pytest.mark.parametrize(

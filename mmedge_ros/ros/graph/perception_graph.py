@@ -133,6 +133,8 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
     chooses: dict[str, Any] = {
         'optimise': o.optimise,
         'adaptation.latency_limit': windows.deadline,
+        'adaptation.stride': windows.stride,
+        'adaptation.window': windows.window,
     }
     if o.profile:
         chooses['profile'] = str(Path(o.profile).resolve())

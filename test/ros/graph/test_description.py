@@ -123,13 +123,19 @@ def test_fusion_publishes_the_transform_of_odometry_in_replays_alone(
     assert parameters_of(describe_graph(flown), 'fusion')['publish_transform'] is False
 
 
-def test_the_player_keeps_to_the_grid_of_another_stride(
+def test_player_and_optimiser_are_told_of_other_windows(
     little_bag: Path, detector: Path, tmp_path: Path
 ) -> None:
     params = tmp_path / 'params.yaml'
-    params.write_text('fusion:\n  ros__parameters:\n    pipeline.windows.stride: 0.25\n')
-    options = GraphOptions(bag=str(little_bag), detector=str(detector), params=str(params))
-    assert parameters_of(describe_graph(options), 'bag_player')['pipeline.windows.stride'] == 0.25
+    windows = 'pipeline.windows: {stride: 0.25, window: 2.0}'
+    params.write_text(f'fusion:\n  ros__parameters:\n    {windows}\n')
+    options = GraphOptions(
+        bag=str(little_bag), detector=str(detector), params=str(params), optimise=True
+    )
+    described = describe_graph(options)
+    assert parameters_of(described, 'bag_player')['pipeline.windows.stride'] == 0.25
+    chooses = parameters_of(described, 'configuration_optimizer')
+    assert (chooses['adaptation.stride'], chooses['adaptation.window']) == (0.25, 2.0)
 
 
 def test_a_wrong_key_for_fusion_is_found_before_anything_starts(
