@@ -18,7 +18,7 @@ from mmedge_ros.core.parameter import parameter
 from mmedge_ros.sensing import SensingError
 
 # In the order of the checks: a return counts for the first limit it breaks.
-REASONS = ('non_finite', 'range', 'azimuth', 'elevation', 'velocity', 'snr')
+REASONS = ('non_finite', 'range', 'azimuth', 'elevation', 'velocity')
 
 # What a radar's encoder counts, as it is reported to users.
 PROBLEM_WORDS = {
@@ -27,7 +27,6 @@ PROBLEM_WORDS = {
     'azimuth': 'returns dropped as too far to the side',
     'elevation': 'returns dropped as too far up or down',
     'velocity': 'returns dropped as too fast',
-    'snr': 'returns dropped as too weak',
     'no_velocity': 'scans without velocities, so that none of their returns counts as moving',
 }
 
@@ -56,9 +55,6 @@ class RadarLimits:
     max_elevation: float = 1.4
     # Faster returns are dropped; a drone at 20 m/s and a car towards it stay below (m/s).
     max_speed: float = 40.0
-    # Weaker returns are dropped, those of unknown strength are kept; the default keeps all,
-    # because the detector in the radar has a threshold of its own (dB).
-    min_snr: float = -100.0
 
 
 def filter_returns(
@@ -91,7 +87,6 @@ def filter_returns(
             azimuth > limits.max_azimuth,
             elevation > limits.max_elevation,
             np.abs(velocity) > limits.max_speed,
-            snr < limits.min_snr,
         )
     first = np.argmax(np.stack([*breaks, np.ones(len(returns), bool)]), axis=0)
     counts = np.bincount(first, minlength=len(REASONS) + 1)

@@ -47,7 +47,6 @@ GOOD = (5.0, 1.0, 0.2, -0.5, 14.0)
         ((0.1, 0.1, -5, 0, 10), 'elevation'),
         ((5, 1, 0, 1.7e38, 10), 'velocity'),
         ((5, 1, 0, -41, 10), 'velocity'),
-        ((5, 1, 0, 0, -101), 'snr'),
     ],
 )
 def test_a_return_outside_a_limit_is_dropped_for_that_reason(
