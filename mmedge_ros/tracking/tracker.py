@@ -67,8 +67,6 @@ class TrackerParameters:
     high_score: float = parameter(
         0.4, 'a detection needs this score to begin a track', '', 0.0, 1.0
     )
-    # A detection with less than this score is not used at all.
-    low_score: float = 0.1
     # Gain of the score's exponential average: half of it is of the last two pictures.
     score_gain: float = 0.3
     confirm_hits: int = parameter(
@@ -153,7 +151,6 @@ class Tracker:
         boxes = _match(tracks, free, boxes, fit, matches)
         # Who passes close by moves further in the picture than people do from picture to picture.
         boxes = _match(tracks, free, boxes, place_cost, matches, fresh)
-        weak = [m for m in weak if m.score >= p.low_score]
         overlap = partial(overlap_cost, minimum_iou=p.minimum_iou)
         _match(tracks, free, weak, overlap, matches, fresh)
         likelihood = partial(cluster_cost, clutter_density=p.clutter_density)

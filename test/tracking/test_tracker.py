@@ -430,13 +430,6 @@ def test_weak_detections_alone_show_a_box_for_a_short_while_only() -> None:
     assert [tracks[0].box is not None for tracks in result] == [True] * 6 + [False] * 14
 
 
-def test_a_detection_below_the_low_score_is_not_used_at_all() -> None:
-    watch = Watch()
-    watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
-    result = watch.follow(60, lambda ms: [seen(ms, 5.0, 0.0, score=0.05)])
-    assert result[-1] == ()
-
-
 def test_a_strong_detection_goes_before_a_weak_one() -> None:
     watch = Watch()
     watch.follow(5, lambda ms: [seen(ms, 5.0, 0.0)])
