@@ -45,8 +45,6 @@ _WARM_UP_NS = 100_000_000
 class FeatureFusionParameters:
     """Which of the boxes feature fusion finds are used."""
 
-    # Detections below this score are dropped; 0 takes what the bundle says.
-    score_threshold: float = 0.0
     # A fused detection needs this score to begin a track (or that of the tracker where it is
     # lower): scores of fusion say how well a box fits, and are lower than those of detectors.
     begin_score: float = 0.25
@@ -64,9 +62,9 @@ class FeatureFusionParameters:
     threads: int = 1
 
     def decoding(self, bundle_threshold: float) -> DecodingParameters:
-        """Return how maps are decoded, with the bundle's threshold unless there is an own one."""
+        """Return how maps are decoded; detections below the bundle's threshold are dropped."""
         return DecodingParameters(
-            self.score_threshold or bundle_threshold,
+            bundle_threshold,
             self.iou_threshold,
             self.maximum_detections,
             self.labels,
