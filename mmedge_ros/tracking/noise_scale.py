@@ -6,7 +6,8 @@ long errors repeat all change it. So variances are taken as known up to one fact
 which is estimated from its innovations (variance learning: West and Harrison, "Bayesian
 Forecasting and Dynamic Models", sections 4.5 and 10.8). The factor is common to the prediction and
 the measurement, so that gains and means are those of the filter without it. What it is before
-anything is learned was fitted to flights comes with the model bundle (`mmedge lab train noise`).
+anything is learned was fitted to flights and comes with the model bundle
+(`mmedge lab train noise`).
 """
 
 from __future__ import annotations

@@ -89,11 +89,11 @@ class CpuLimiter(AbstractContextManager['CpuLimiter']):
         share = self._trace.share_at(now)
         if now - self._refreshed >= _REFRESH:
             self._refresh(now)
-        verdict = self._budget.update(now, self._tree.consumed(), share)
-        if verdict.run == self._stopped:
-            self._tree.signal(signal.SIGCONT if verdict.run else signal.SIGSTOP)
-            self._stopped = not verdict.run
-        return verdict.wait
+        turn = self._budget.update(now, self._tree.consumed(), share)
+        if turn.run == self._stopped:
+            self._tree.signal(signal.SIGCONT if turn.run else signal.SIGSTOP)
+            self._stopped = not turn.run
+        return turn.wait
 
     def close(self) -> None:
         """Lift the limit: all processes run again."""
