@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.graph_options import takes
 from mmedge_ros.commands.options import (
-    DetectorOption,
     JobsOption,
     NoPicturesOption,
-    ParamsOption,
     SetArgument,
     existing_file,
     option,
 )
+from mmedge_ros.ros.graph.options import REPLAY
 
 
+@takes(REPLAY, only=('detector', 'params'))
 def replay_set(
     flights: SetArgument,
     out: Annotated[
         Path, option('--out', 'FOLDER', 'folder of the table and of the reports')
     ] = Path('out/replay-set'),
-    detector: DetectorOption = None,
     profile: Annotated[
         Path | None,
         existing_file(
             '--profile', 'service times from a device profile: the same result every time'
         ),
     ] = None,
-    params: ParamsOption = None,
     no_pictures: NoPicturesOption = False,
     jobs: JobsOption = 1,
+    **shared: Any,
 ) -> None:
     """Replay each flight of a set offline, with a report each, and one table of all scenarios."""
     from mmedge_ros.commands.replay_run import ReplayRequest, report_offline, reported
@@ -54,9 +54,8 @@ def replay_set(
             flight.name: ReplayRequest(
                 bag=str(flight),
                 out=out / flight.name,
-                detector=str(detector or ''),
                 profile=str(profile or ''),
-                params=str(params or ''),
+                **shared,
                 show_pictures=not no_pictures,
             )
             for flight in folders

@@ -15,8 +15,10 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import ModelOption, ProjectorOption, argument, flag, option
+from mmedge_ros.commands.graph_options import takes
+from mmedge_ros.commands.options import argument, flag, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
+from mmedge_ros.ros.graph.options import UP
 
 if TYPE_CHECKING:
     from mmedge_ros.questions.answer import Answer
@@ -28,6 +30,7 @@ _MOST_SHOWN = 12
 _LONGEST = 600.0
 
 
+@takes(UP, only=('model', 'projector'))
 def ask(
     flight: Annotated[
         Path,
@@ -45,18 +48,18 @@ def ask(
         str, option('--detector', 'BUNDLE', 'what detects \\[what suits the recording]')
     ] = '',
     as_json: Annotated[bool, flag('--json', 'answers as JSON on standard output')] = False,
-    model: ModelOption = '',
-    eyes: ProjectorOption = None,
     within: Annotated[
         float,
         option('--within', 'S', 'a model answers each question in this time, or not at all'),
     ] = 30.0,
+    **shared: Any,
 ) -> None:
     """Answer questions about a recording: how many, was there, which, how fast, which of two.
 
     It is replayed once for all questions. Looks are those of its memory (mmedge memory build).
     """
-    if eyes is not None and not model:
+    model, projector = shared['model'], shared['projector']
+    if projector and not model:
         raise typer.BadParameter('goes with --model GGUF', param_hint='--mmproj')
     if not 0.0 < within <= _LONGEST:
         raise typer.BadParameter(f'name 0 to {_LONGEST:.0f} s', param_hint='--within')
@@ -67,7 +70,7 @@ def ask(
         from mmedge_ros.questions.looks import with_looks
         from mmedge_ros.questions.observed_flight import observe_flight
 
-        opened = language_model(model, eyes) if model else None
+        opened = language_model(model, Path(projector) if projector else None) if model else None
         with StatusLine(f'watching {flight.name}') as line:
             known = observe_flight(str(flight), detector, line.advance)
         memory = memory_folder(flight)

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import (
-    BagArgument,
-    CalibrationOption,
-    CameraOption,
-    DetectorOption,
-    RadarOption,
-    option,
-)
+from mmedge_ros.commands.graph_options import takes
+from mmedge_ros.commands.options import BagArgument, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
+from mmedge_ros.ros.graph.options import REPLAY
 
 if TYPE_CHECKING:
     from mmedge_ros.replay.extrinsics.calibrate import CalibrationResult
@@ -33,15 +28,13 @@ _MEANINGS = {
 }
 
 
+@takes(REPLAY, only=('detector', 'calibration', 'camera', 'radar'))
 def calibrate(
     bag: BagArgument,
     out: Annotated[
         Path, option('--out', 'FILE', 'file to write the extrinsics to', dir_okay=False)
     ] = Path('out/extrinsics.yaml'),
-    detector: DetectorOption = None,
-    calibration: CalibrationOption = None,
-    camera: CameraOption = '',
-    radar: RadarOption = '',
+    **shared: Any,
 ) -> None:
     """Estimate rotation and time offset between radar and camera from people who walk.
 
@@ -59,12 +52,12 @@ def calibrate(
         from mmedge_ros.replay.offline_session import detector_problems, replay_detector
         from mmedge_ros.replay.recording import Recording, TopicChoice
 
-        choice = TopicChoice(camera=camera, radar=radar)
+        choice = TopicChoice(camera=shared['camera'], radar=shared['radar'])
         with (
-            Recording(bag, choice, str(calibration or '')) as recording,
+            Recording(bag, choice, shared['calibration']) as recording,
             StatusLine(f'calibrating by {bag.name}') as line,
         ):
-            model = replay_detector(recording, str(detector or ''))
+            model = replay_detector(recording, shared['detector'])
             for problem in detector_problems(model, recording):
                 say(f'note: {problem}')
             sightings = observe(
@@ -75,7 +68,9 @@ def calibrate(
             )
             notes = [*recording.bag.problems, *recording.problems, *result.notes]
         transforms = calibrated_transforms(sightings, result)
-        lens = read_calibration(calibration).camera if calibration else None
+        lens = (
+            read_calibration(Path(shared['calibration'])).camera if shared['calibration'] else None
+        )
         write_extrinsics(out, transforms, _comments(bag, result), lens)
     for note in notes:
         say(f'note: {note}')

@@ -12,24 +12,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mmedge_ros.commands.display import one_line
 from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.graph_options import takes
 from mmedge_ros.commands.options import (
-    DRIVERS,
-    DetectorOption,
-    DriverCameraOption,
-    DriverRadarOption,
     NetworkOption,
-    OdometryOption,
-    existing_file,
     flag,
     option,
 )
 from mmedge_ros.commands.tables import print_parts
+from mmedge_ros.ros.graph.options import UP
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,19 +40,14 @@ _STATE_WIDTH, _SUBJECT_WIDTH = 7, 16
 _COLOURS = {'ok': 'green', 'note': 'yellow', 'wrong': 'bold red'}
 
 
+@takes(UP, only=('camera', 'radar', 'odometry', 'detector', 'extrinsics'))
 def doctor(
-    camera: DriverCameraOption = '',
-    radar: DriverRadarOption = '',
-    odometry: OdometryOption = '',
-    detector: DetectorOption = None,
-    extrinsics: Annotated[
-        Path | None, existing_file('--extrinsics', 'YAML with where the sensors sit', DRIVERS)
-    ] = None,
     profile: Annotated[Path, option('--profile', 'FILE', 'device profile of this machine')] = Path(
         'out/profile.yaml'
     ),
     network: NetworkOption = False,
     as_json: Annotated[bool, flag('--json', 'print JSON, for programs')] = False,
+    **shared: Any,
 ) -> None:
     """Say what is wrong with machine, ROS, sensors, topics and models, and what to do about it.
 
@@ -69,12 +60,13 @@ def doctor(
         from mmedge_ros.geometry.transforms import format_static_transform
         from mmedge_ros.ros.graph.middleware_profile import set_profile
 
-        transforms = read_calibration(extrinsics).transforms if extrinsics else []
+        extrinsics = shared['extrinsics']
+        transforms = read_calibration(Path(extrinsics)).transforms if extrinsics else []
         set_profile(network)
         sections = examined(
-            [camera, radar, odometry],
+            [shared['camera'], shared['radar'], shared['odometry']],
             [format_static_transform(transform) for transform in transforms],
-            str(detector or ''),
+            shared['detector'],
             profile,
         )
     count = [f.state.value for findings in sections.values() for f in findings].count

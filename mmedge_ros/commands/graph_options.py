@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,14 +14,17 @@ from mmedge_ros.commands.options import existing_file, flag, option
 from mmedge_ros.ros.graph.options import GraphOptions, Option, options_of
 
 
-def takes(command: str, kind: type = GraphOptions) -> Callable[[Callable[..., None]], Any]:
+def takes(
+    command: str, kind: type = GraphOptions, only: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Any]:
     """Let a function take the options of a command beside its own, by keyword.
 
     It gets them as the fields of ``kind`` have them: '' where no path is given.
 
     :param command: as `options_of` has it
+    :param only: names of the fields that are taken; empty for all
     """
-    items = options_of(kind, command)
+    items = [item for item in options_of(kind, command) if not only or item.name in only]
 
     def decorate(function: Callable[..., None]) -> Any:
         own = inspect.signature(function, eval_str=True).parameters.values()
@@ -58,7 +61,7 @@ def takes(command: str, kind: type = GraphOptions) -> Callable[[Callable[..., No
 def typer_option(item: Option) -> Any:
     """Return the annotation that makes an option of a command."""
     bounds, form, words = item.bounds, item.form, item.bounds.description
-    name = form.flag or f'--{item.name.replace("_", "-")}'
+    name = _flag_name(item)
     if isinstance(item.default, bool):
         return Annotated[bool, flag(name, words, form.panel)]
     if form.path == 'file':
@@ -75,6 +78,10 @@ def typer_option(item: Option) -> Any:
     return Annotated[type(item.default), option(name, form.metavar, words, form.panel, **limits)]
 
 
+def _flag_name(item: Option) -> str:
+    return item.form.flag or f'--{item.name.replace("_", "-")}'
+
+
 def _default(item: Option) -> Any:
     return None if item.form.path or isinstance(item.default, tuple) else item.default
 
@@ -87,6 +94,6 @@ def _field_value(item: Option, value: Any) -> Any:
     if item.bounds.choices and value not in item.bounds.choices:
         raise typer.BadParameter(
             f'choose {", ".join(item.bounds.choices)}',
-            param_hint=f'--{item.name.replace("_", "-")}',
+            param_hint=_flag_name(item),
         )
     return value

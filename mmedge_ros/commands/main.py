@@ -40,7 +40,7 @@ def lab_commands() -> dict[str, Command]:
 def needs_the_laboratory(
     _words: Annotated[list[str] | None, argument('[WORDS]', 'ignored', hidden=True)] = None,
 ) -> None:
-    """Not here: needs the laboratory (pip install mmedge-lab)."""
+    """Not here: needs the laboratory."""
     stop(REMEDY)
 
 
@@ -117,7 +117,14 @@ def _help(command: Callable[..., None]) -> str:
 for panel, commands in PANELS.items():
     for name, command in commands.items():
         if not isinstance(command, typer.Typer):
-            app.command(name, rich_help_panel=panel, help=_help(command))(command)
+            # What the laboratory's commands take is not known without it.
+            anything = command is needs_the_laboratory
+            app.command(
+                name,
+                rich_help_panel=panel,
+                help=_help(command),
+                context_settings={'ignore_unknown_options': anything},
+            )(command)
             continue
         app.add_typer(command, name=name, rich_help_panel=panel)
         for info in command.registered_commands:

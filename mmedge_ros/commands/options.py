@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,36 +67,6 @@ BundleArgument = Annotated[str, argument('BUNDLE', 'bundle folder, or the name o
 DetectorArgument = Annotated[
     str, argument('DETECTOR', 'bundle folder, its name, or a weight file')
 ]
-DetectorOption = Annotated[
-    Path | None,
-    option(
-        '--detector',
-        'DETECTOR',
-        'weights (.onnx, .pt), bundle folder, or the name of a bundle \\[what fits best]',
-    ),
-]
-CalibrationOption = Annotated[
-    Path | None,
-    existing_file(
-        '--calibration',
-        'camera_info YAML (and transforms) to use instead of the recorded calibration',
-        RECORDING,
-    ),
-]
-ParamsOption = Annotated[Path | None, existing_file('--params', 'ROS parameter file')]
-CameraOption = Annotated[
-    str, option('--camera', 'TOPIC', 'camera topic, if not found by type', RECORDING)
-]
-RadarOption = Annotated[
-    str, option('--radar', 'TOPIC', 'radar topic, if not found by type', RECORDING)
-]
-DriverCameraOption = Annotated[str, option('--camera', 'TOPIC', "driver's image topic", DRIVERS)]
-DriverRadarOption = Annotated[
-    str, option('--radar', 'TOPIC', "driver's point cloud topic", DRIVERS)
-]
-OdometryOption = Annotated[
-    str, option('--odometry', 'TOPIC', "autopilot's odometry topic", DRIVERS)
-]
 NetworkOption = Annotated[
     bool,
     flag(
@@ -107,19 +76,6 @@ NetworkOption = Annotated[
         'precedence)',
         LIVE,
     ),
-]
-ModelOption = Annotated[
-    str,
-    option(
-        '--model',
-        'ADDRESS|GGUF',
-        'let a language model say more: a server on this machine such as http://127.0.0.1:8080, '
-        'or your own file, loaded for each question (docs)',
-    ),
-]
-ProjectorOption = Annotated[
-    Path | None,
-    existing_file('--mmproj', 'projector that lets a GGUF see pictures of the memory'),
 ]
 NoPicturesOption = Annotated[
     bool,
@@ -147,34 +103,3 @@ def frame_span(text: str) -> tuple[int | None, int | None]:
     if first and last and int(first) > int(last):
         raise typer.BadParameter(f'{text!r} ends before it begins', param_hint='--frames')
     return int(first) if first else None, int(last) if last else None
-
-
-def latency_limits(text: str, least_ms: float, most_ms: float) -> list[float]:
-    """Read latency limits such as 50ms,0.1s,80 (ms); returns s.
-
-    :raises BadParameter: for anything else, and for limits out of range
-    """
-    limits = [_seconds(part.strip()) for part in text.split(',')]
-    if not all(1e-3 * least_ms <= limit <= 1e-3 * most_ms and limit > 0.0 for limit in limits):
-        raise typer.BadParameter(
-            f'{text!r}: a latency limit reads 50ms, 0.05s or 50 (ms) and lies between '
-            f'{least_ms:g} and {most_ms:g} ms',
-            param_hint='--limits',
-        )
-    return limits
-
-
-def one_latency_limit(text: str, least_ms: float, most_ms: float) -> float:
-    """Read a single latency limit, as `latency_limits` does; returns s."""
-    limits = latency_limits(text, least_ms, most_ms)
-    if len(limits) > 1:
-        raise typer.BadParameter(f'{text!r}: one limit only here', param_hint='--limits')
-    return limits[0]
-
-
-def _seconds(limit: str) -> float:
-    factor = 1.0 if limit.endswith('s') and not limit.endswith('ms') else 1e-3
-    try:
-        return factor * float(re.sub('m?s$', '', limit))
-    except ValueError:
-        return math.nan

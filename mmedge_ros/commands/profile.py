@@ -190,7 +190,7 @@ def _flight() -> Path:
 
     simulated = offered('demo_flight')
     if simulated is None:
-        stop(f'name a recording to fly with --bag; to simulate one, {REMEDY}')
+        stop(f'name a recording with --bag; none can be simulated: {REMEDY}')
     with StatusLine('simulating a flight, once') as line:
         flight: Path = simulated(line.advance)
     return flight

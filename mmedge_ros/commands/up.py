@@ -12,6 +12,7 @@ from mmedge_ros.commands.graph_options import takes
 from mmedge_ros.commands.live_view import ViewOption, open_view
 from mmedge_ros.commands.options import NetworkOption, flag, option
 from mmedge_ros.ros.graph.options import SENSORS, UP, GraphOptions
+from mmedge_ros.sensing.simulated_board import PERSON
 
 
 @takes(UP)
@@ -51,7 +52,7 @@ def up(
         raise typer.BadParameter('--bag brings sensors of its own; leave out the other ones')
     if options.profile and not options.optimise:
         raise typer.BadParameter('--profile belongs to --optimise; nothing else reads it here')
-    if board not in ('', 'person') and not Path(board).is_file():
+    if board not in ('', PERSON) and not Path(board).is_file():
         raise typer.BadParameter(
             f'{board} is no file; name a recording, or person', param_hint='--simulated-radar'
         )

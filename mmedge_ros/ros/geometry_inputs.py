@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -71,18 +71,15 @@ class RigParameters:
     frame_prefix: str = frame_prefix()
 
 
-def set_up_rig(
-    rig: SensorRig, transforms: Sequence[str], calibration_file: str, prefix: str = ''
-) -> None:
+def set_up_rig(rig: SensorRig, parameters: RigParameters) -> None:
     """Enter static transforms, and a calibration that takes the place of what is published.
 
-    :param prefix: before the name of each frame
     :raises GeometryError: if a transform or the calibration cannot be read
     """
-    rig.prefix = prefix
-    rig.add_transforms([parse_static_transform(t) for t in transforms])
-    if calibration_file:
-        calibration = read_calibration(calibration_file)
+    rig.prefix = parameters.frame_prefix
+    rig.add_transforms([parse_static_transform(t) for t in parameters.transforms])
+    if parameters.calibration_file:
+        calibration = read_calibration(parameters.calibration_file)
         rig.add_transforms(calibration.transforms)
         if calibration.camera is not None:
             rig.set_camera(calibration.camera)

@@ -5,13 +5,11 @@ Raw pictures go through a ring to encoders on this machine, and as Image to ever
 
 from __future__ import annotations
 
-import array
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
@@ -24,6 +22,7 @@ from mmedge_ros.replay.wire_formats import picture_from_bytes
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import header
 from mmedge_ros.ros.messages.sensor_input import doorbell_topic
+from mmedge_ros.ros.messages.sensor_output import to_camera_info, to_compressed_image, to_image
 from mmedge_ros.sensing.camera.device import CameraFrame, CameraParameters
 from mmedge_ros.transport import TransportError
 from mmedge_ros.transport.picture_ring import RingWriter, WriterCounts
@@ -156,44 +155,3 @@ class CameraOutputs:
         """Let go of the shared memory."""
         if self._raw is not None:
             self._raw.close()
-
-
-def to_compressed_image(frame: CameraFrame, frame_id: str) -> CompressedImage:
-    """Make a message of a compressed picture."""
-    message = CompressedImage(header=header(frame.stamp_ns, frame_id), format=frame.encoding)
-    message.data = array.array('B', frame.image)
-    return message
-
-
-def to_camera_info(camera: CameraModel, stamp_ns: int, frame_id: str) -> CameraInfo:
-    """Make a message of a calibration; CameraModel.from_camera_info reads it back."""
-    k = np.asarray(camera.k, np.float64)
-    # camera_info has no name for a lens without distortion.
-    model = 'plumb_bob' if camera.model == 'none' else camera.model
-    return CameraInfo(
-        header=header(stamp_ns, frame_id),
-        height=camera.height,
-        width=camera.width,
-        distortion_model=model,
-        d=[float(d) for d in camera.d] or [0.0] * 5,
-        k=k.reshape(-1),
-        r=np.eye(3).reshape(-1),
-        p=np.hstack([k, np.zeros((3, 1))]).reshape(-1),
-    )
-
-
-def to_image(picture: NDArray[np.uint8], stamp_ns: int, frame_id: str) -> Image:
-    """Make a bgr8 message; the bytes are copied once."""
-    data = array.array('B')
-    data.frombytes(np.ascontiguousarray(picture).data)
-    height, width = picture.shape[:2]
-    message = Image(
-        header=header(stamp_ns, frame_id),
-        height=height,
-        width=width,
-        encoding='bgr8',
-        is_bigendian=0,
-        step=3 * width,
-    )
-    message.data = data
-    return message

@@ -18,6 +18,7 @@ from mmedge_ros.adaptation import ConfigurationError
 from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.laboratory import REMEDY
 from mmedge_ros.commands.main import app
 from mmedge_ros.commands.replay_run import ReplayRequest
 from mmedge_ros.monitoring import MonitoringError
@@ -274,3 +275,21 @@ def test_an_error_a_user_can_do_something_about_is_one_sentence(
         raise kind('no such limit; choose another')
     assert ended.value.exit_code == 1
     assert capsys.readouterr() == ('', 'mmedge: no such limit; choose another\n')
+
+
+@pytest.mark.parametrize('words', [['demo', '--out', 'x'], ['lab', 'bench', 'reuse', '--quick']])
+def test_without_the_laboratory_its_commands_say_so_whatever_their_options(
+    words: list[str],
+) -> None:
+    code = (
+        'import importlib.metadata, sys\n'
+        'importlib.metadata.entry_points = lambda **_: ()\n'
+        'from mmedge_ros.commands.main import main\n'
+        f'sys.argv = {["mmedge", *words]}\n'
+        'main()'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', code], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip() == f'mmedge: {REMEDY}'

@@ -19,9 +19,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.messages.sensor_output import to_camera_info
 from mmedge_ros.ros.nodes import camera as camera_module
 from mmedge_ros.ros.nodes.camera import CameraNode
-from mmedge_ros.ros.picture_output import to_camera_info
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import BGR, CameraFormat, Exposure, Shot
 from mmedge_ros.sensing.camera.image import decode_image

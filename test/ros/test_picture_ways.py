@@ -25,8 +25,9 @@ from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.messages.sensor_output import to_image
 from mmedge_ros.ros.picture_input import PictureInput
-from mmedge_ros.ros.picture_output import CameraOutputs, to_image
+from mmedge_ros.ros.picture_output import CameraOutputs
 from mmedge_ros.sensing.camera.device import CameraFrame, CameraParameters
 from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.transport import TransportError, picture_ring

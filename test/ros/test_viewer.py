@@ -21,8 +21,8 @@ from mmedge_ros import msg
 from mmedge_ros.core.data_types import Box
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.interfaces import INTERFACES
+from mmedge_ros.ros.messages.sensor_output import to_image
 from mmedge_ros.ros.nodes.viewer import Viewer
-from mmedge_ros.ros.picture_output import to_image
 
 GREY = np.full((60, 80, 3), 90, np.uint8)
 ARGUMENTS = ['--ros-args', '-p', 'port:=18480']

@@ -18,8 +18,8 @@ from mmedge_ros import msg
 from mmedge_ros.core.data_types import Box, ResultKind
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.markers import track_markers
+from mmedge_ros.ros.messages.sensor_output import to_image
 from mmedge_ros.ros.nodes.visualizer import Visualizer
-from mmedge_ros.ros.picture_output import to_image
 
 GREY = np.full((60, 80, 3), 90, np.uint8)
 

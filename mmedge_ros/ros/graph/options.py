@@ -58,7 +58,6 @@ def option(
     of: tuple[str, ...],
     form: FlagForm = FlagForm(),  # noqa: B008
     *,
-    unit: str = '',
     minimum: float | None = None,
     maximum: float | None = None,
     choices: tuple[str, ...] = (),
@@ -67,15 +66,15 @@ def option(
 
     :param of: commands and launch files that take it
     """
-    bounds = ParameterBounds(description, unit, minimum, maximum, choices)
+    bounds = ParameterBounds(description, '', minimum, maximum, choices)
     return dataclasses.field(default=default, metadata={'option': (bounds, of, form)})
 
 
 def options_of(kind: type, taker: str) -> list[Option]:
     """Return the options that a command or launch file takes, in order."""
     declared = (f for f in dataclasses.fields(kind) if 'option' in f.metadata)
-    found = [Option(f.name, f.default, *f.metadata['option']) for f in declared]
-    return [item for item in found if taker in item.of]
+    options = [Option(f.name, f.default, *f.metadata['option']) for f in declared]
+    return [item for item in options if taker in item.of]
 
 
 def _topic(words: str, of: tuple[str, ...]) -> Any:
@@ -274,13 +273,10 @@ class RecordOptions(InputOptions):
     )
 
 
-def launch_arguments(kind: type, file: str, **defaults: str) -> list[tuple[str, str, str]]:
-    """Return name, default and description of the arguments that a launch file takes.
-
-    :param defaults: of this file, in place of those of the record
-    """
+def launch_arguments(kind: type, file: str) -> list[tuple[str, str, str]]:
+    """Return name, default and description of the arguments that a launch file takes."""
     return [
-        (item.name, defaults.get(item.name, _as_text(item.default)), _described(item.bounds))
+        (item.name, _as_text(item.default), _described(item.bounds))
         for item in options_of(kind, file)
     ]
 

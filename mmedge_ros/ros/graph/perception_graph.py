@@ -21,6 +21,8 @@ from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros.graph.description import OPTIMIZER, NodeDescription, sim_time
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.messages.names import driver_remappings
+from mmedge_ros.sensing.camera.device import FILE
+from mmedge_ros.sensing.simulated_board import PERSON
 
 # Looks at each object per second for a flight memory, where one is kept: views a second apart are
 # kept, and the best of two looks is better than one.
@@ -165,7 +167,7 @@ def perception_graph(options: GraphOptions) -> list[NodeDescription]:
 
 def video_camera(path: str | Path) -> dict[str, Any]:
     """Return parameters of a camera driver that plays a video file or a folder of pictures."""
-    return {'source': 'file', 'device': str(Path(path).resolve()), 'loop': True}
+    return {'source': FILE, 'device': str(Path(path).resolve()), 'loop': True}
 
 
 def simulated_radar(capture: str | Path) -> dict[str, Any]:
@@ -173,7 +175,7 @@ def simulated_radar(capture: str | Path) -> dict[str, Any]:
 
     :param capture: recording of a data port, or 'person' for a walking person
     """
-    return {'simulated': str(capture if str(capture) == 'person' else Path(capture).resolve())}
+    return {'simulated': str(capture if str(capture) == PERSON else Path(capture).resolve())}
 
 
 def read_extrinsics(path: str | Path, prefix: str = '') -> tuple[str, ...]:

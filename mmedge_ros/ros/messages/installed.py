@@ -14,6 +14,7 @@ from typing import Any
 from sensor_msgs.msg import Image, PointCloud2
 
 from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.messages.sensor_output import to_image
 from mmedge_ros.sensing.camera.image import SUPPORTED_ENCODINGS
 
 
@@ -43,8 +44,6 @@ def _in_bgr(message: Image) -> Image:
         picture = cv_bridge.CvBridge().imgmsg_to_cv2(message, desired_encoding='bgr8')
     except cv_bridge.CvBridgeError:
         return message
-    from mmedge_ros.ros.picture_output import to_image  # which imports this module
-
     return to_image(picture, from_time(message.header.stamp), message.header.frame_id)
 
 

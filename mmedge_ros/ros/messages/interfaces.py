@@ -13,7 +13,7 @@ PICTURE = 'picture'
 LATCHED = 'latched'
 PLAIN = 'plain'
 
-# What the profiles promise, for the documentation; their definitions are in ros.qos.
+# What the profiles promise, for the documentation; their definitions are in `qos`.
 PROFILES = {
     SENSOR: 'best effort, 5 deep',
     RESULT: 'reliable, 20 deep',

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 CAMERA_IMAGE = 'camera/image'
 CAMERA_IMAGE_COMPRESSED = 'camera/image/compressed'
-CAMERA_IMAGE_SLOT = 'camera/image/slot'
 CAMERA_INFO = 'camera/camera_info'
 RADAR_POINTS = 'radar/points'
 ODOMETRY = 'odom'

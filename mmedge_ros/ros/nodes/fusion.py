@@ -153,12 +153,7 @@ def fusion_pipeline(parameters: FusionParameters) -> PerceptionPipeline:
     data_association.prepare()
     p = parameters.pipeline
     pipeline = open_pipeline(model_of_encoders(parameters.detector, parameters.simulated, p), p)
-    set_up_rig(
-        pipeline.rig,
-        parameters.transforms,
-        parameters.calibration_file,
-        parameters.frame_prefix,
-    )
+    set_up_rig(pipeline.rig, parameters)
     return pipeline
 
 

@@ -81,7 +81,7 @@ class MemoryNode(Node):
         self._refused = self._asked = 0
         # Where the drone and its camera are; `GeometryInputs` enters it.
         self.rig = SensorRig()
-        set_up_rig(self.rig, p.transforms, p.calibration_file, p.frame_prefix)
+        set_up_rig(self.rig, p)
         self._folder = memory_place(p.folder)
         detector = default_detector(p.detector, p.simulated)
         self._encoder = MemoryEncoder(bundle_that_embeds(detector))

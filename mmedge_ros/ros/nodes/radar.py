@@ -27,13 +27,13 @@ from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
 from mmedge_ros.sensing.radar.scan import SCAN_FIELDS, RadarScan
 from mmedge_ros.sensing.radar.source import RadarParameters, RadarSource, serial_connection
+from mmedge_ros.sensing.simulated_board import PERSON
 from mmedge_ros.sensing.simulated_board.board import SimulatedBoard
 from mmedge_ros.sensing.simulated_board.frames import board_frames
 
 # How long the publishing thread waits for a scan before it looks whether it is to end.
 _LOOK = 0.5
 # In place of a recording: a walking person.
-PERSON = 'person'
 
 
 @dataclass(frozen=True)

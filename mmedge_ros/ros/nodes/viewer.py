@@ -182,7 +182,7 @@ class Viewer(Node):
         super().__init__('viewer', **node_options)
         self._options = p = declare(self, ViewerParameters)
         self._scene = LiveScene(p.pipeline.windows.deadline)
-        set_up_rig(self._scene.rig, p.transforms, p.calibration_file, p.frame_prefix)
+        set_up_rig(self._scene.rig, p)
         self._page = LivePage(p.port)
         self._inputs: ViewerInputs | None = None
         self._sent_at = self._shown_at = 0.0

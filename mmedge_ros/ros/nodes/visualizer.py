@@ -21,10 +21,10 @@ from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.markers import status_marker, track_markers
 from mmedge_ros.ros.messages.sensor_input import input_topic
+from mmedge_ros.ros.messages.sensor_output import to_image
 from mmedge_ros.ros.messages.vision_mirror import VisionMirror, vision_messages
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.picture_output import to_image
 from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.ros.sensor_subscription import SensorSubscription
 from mmedge_ros.sensing.camera.image import decode_image

@@ -86,11 +86,11 @@ def run_recording(
     :raises ReplayError: when the folder exists, the disk fails or is full, or a topic can have
         no such name
     """
+    description = recorder_node(options)
     context = rclpy.Context()
     take_part(context=context)
     executor = SingleThreadedExecutor(context=context)
     with tempfile.TemporaryDirectory(prefix='mmedge_') as scratch:
-        description = recorder_node(options)
         file = write_parameters(description, Path(scratch))
         try:
             arguments = ros_arguments(description, [file])
