@@ -114,15 +114,6 @@ def running(
         assert not worker._thread.is_alive()
 
 
-def test_tasks_are_done_in_order_and_decisions_leave_in_order() -> None:
-    out, pipeline = Collected(), FakePipeline()
-    with running(pipeline, out) as worker:
-        for n in range(50):
-            worker.submit(deciding(100.0 * n))
-        found = out.wait_for(50)
-    assert [d.window_end_ns for d in found] == [at(100.0 * n) for n in range(50)]
-
-
 def test_what_is_not_urgent_is_done_with_the_next_that_is_and_before_it() -> None:
     done: list[str] = []
     decisions = Collected()
@@ -178,16 +169,6 @@ def letting_rest(*ends: float) -> Callable[[Any, int], None]:
     return lambda pipeline, _: pipeline.skips.extend(leases)
 
 
-def test_leases_are_handed_on_in_order_once_each() -> None:
-    skips = Collected()
-    with running(FakePipeline(), Collected(), on_skip=skips) as worker:
-        worker.submit(letting_rest(100.0, 200.0))
-        skips.wait_for(2)
-        worker.submit(letting_rest(300.0))
-        found = skips.wait_for(3)
-    assert [skip.skip_until_ns for skip in found] == [at(100), at(200), at(300)]
-
-
 def test_a_lease_that_cannot_be_published_does_not_end_deciding() -> None:
     def refuse(_: SkipDecision) -> None:
         raise ValueError('no such modality')
@@ -202,26 +183,10 @@ def test_a_lease_that_cannot_be_published_does_not_end_deciding() -> None:
     assert worker.failures.total() == 1
 
 
-def test_a_task_is_told_the_time() -> None:
-    clock, seen = ManualClock(at(7)), Collected()
-    with running(FakePipeline(), Collected(), clock) as worker:
-        worker.submit(lambda _, now_ns: seen(now_ns))
-        seen.wait_for(1)
-        clock.ns = at(9)
-        worker.submit(lambda _, now_ns: seen(now_ns))
-        assert seen.wait_for(2) == [at(7), at(9)]
-
-
 def test_a_window_that_time_alone_closes_is_decided_without_a_task() -> None:
     pipeline = FakePipeline(next_poll=5.0)
     with running(pipeline, Collected(), ManualClock(at(0))):
         pipeline.polls.wait_for(3)
-
-
-def test_simulated_time_is_looked_at_again_and_again() -> None:
-    pipeline = FakePipeline(next_poll=3_600_000.0)
-    with running(pipeline, Collected(), ManualClock(at(0)), longest_wait=0.001):
-        pipeline.polls.wait_for(5)
 
 
 def preparing(amount: int) -> Callable[[Any, int], None]:
@@ -231,29 +196,6 @@ def preparing(amount: int) -> Callable[[Any, int], None]:
         pipeline.ahead = amount
 
     return task
-
-
-def test_work_for_later_is_done_to_the_end_while_nothing_else_is_to_do() -> None:
-    pipeline = FakePipeline()
-    with running(pipeline, Collected()) as worker:
-        worker.submit(preparing(10))
-        assert pipeline.worked.wait_for(10) == list(range(9, -1, -1))
-
-
-def test_decisions_leave_before_the_work_for_later() -> None:
-    out, pipeline = Collected(), FakePipeline()
-
-    def check(found: Decision) -> None:
-        out((found.window_end_ns, len(pipeline.worked.items)))
-
-    with running(pipeline, check) as worker:
-        worker.submit(preparing(5))
-        worker.submit(deciding(100.0))
-        pipeline.worked.wait_for(5)
-        worker.submit(deciding(200.0))
-        assert [end for end, _ in out.wait_for(2)] == [at(100.0), at(200.0)]
-    # The first may have been handed over when the work had begun, but waited for one part only.
-    assert out.items[0][1] <= 1
 
 
 def test_when_the_work_for_later_fails_the_pipeline_starts_over(caplog: Any) -> None:
@@ -333,20 +275,6 @@ def test_a_decision_that_is_due_waits_for_one_task_at_most() -> None:
             worker.submit(slow)
         opened.set()
         assert out.wait_for(1) == [2]
-
-
-def test_stopping_does_not_wait_for_time() -> None:
-    pipeline = FakePipeline()
-    with running(pipeline, Collected(), longest_wait=3600.0) as worker:
-        worker.submit(deciding())
-        pipeline.polls.wait_for(1)
-
-
-def test_a_worker_that_never_started_can_be_stopped() -> None:
-    worker = DecisionWorker(FakePipeline(), ManualClock(), Collected())
-    worker.submit(deciding(100))
-    worker.stop()
-    assert not worker._thread.is_alive()
 
 
 def test_a_message_that_cannot_be_used_leaves_the_tracks_alone(

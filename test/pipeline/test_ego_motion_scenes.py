@@ -90,29 +90,6 @@ def test_odometry_without_frame_names_is_not_taken_for_a_frame_on_the_drone() ->
     assert not any('no odometry' in text for text in pipeline.degraded)
 
 
-def test_a_camera_that_looks_down_gets_its_ranges_right() -> None:
-    world = PointTargets(lambda _: pose(z=8.0), [walking(9.0, -2.0, 0.0, 0.5)], tilt=0.7)
-    units = [u for u in world.units(4.0) if u.modality != RADAR]
-    decisions = fly(world, 4.0, units=units)
-    for decision in decisions[15:]:
-        truth = world.walks[0]((decision.state_ns - at_ns(0.0)) / 1e9)
-        (track,) = decision.tracks
-        assert np.linalg.norm(track.position[:2] - truth[:2]) < 0.06 * np.linalg.norm(truth[:2])
-
-
-def test_a_walker_is_followed_through_an_occlusion_of_a_second_and_a_half() -> None:
-    world = PointTargets(
-        lambda _: pose(z=1.5),
-        [walking(7.0, -3.0, 0.0, 1.0)],
-        scattered_clutter(20),
-        hidden=[(2.5, 4.0)],
-    )
-    decisions = fly(world, 6.0)
-    ids = {t.id for d in decisions for t in d.tracks if t.label == 'person'}
-    assert len(ids) == 1
-    assert decisions[-1].tracks[0].box is not None
-
-
 def test_a_radar_that_is_late_and_out_of_order_changes_nothing_but_its_age() -> None:
     world = PointTargets(
         lambda t: pose(0.5 * t, 0.0, 3.0),

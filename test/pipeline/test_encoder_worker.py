@@ -75,16 +75,6 @@ def story(items: list[Any]) -> list[tuple[int, UnitOutcome | str]]:
     return [(i.sequence, i.outcome if isinstance(i, UnitReceipt) else 'features') for i in items]
 
 
-def test_a_receipt_precedes_the_features() -> None:
-    out = Collected()
-    with running(FakeEncoder(), out) as worker:
-        for number in range(20):
-            worker.offer(unit(50.0 * number, sequence=number))
-            out.wait_for(2 * number + 2)
-    assert story(out.items) == [(n, s) for n in range(20) for s in (RECEIVED, 'features')]
-    assert worker.encoded == 20
-
-
 def test_receiving_never_waits_for_inference_and_what_waits_gives_way_to_the_newest() -> None:
     gate, out = Gate(), Collected()
     with running(FakeEncoder(work=gate), out) as worker:
@@ -182,19 +172,6 @@ def test_features_that_cannot_be_handed_on_do_not_end_the_worker() -> None:
     assert worker.failures.total() == 1
 
 
-def test_ever_new_reasons_of_failure_do_not_fill_the_memory() -> None:
-    def work(each: Unit) -> None:
-        raise EncodingError(f'unit {each.sequence} is broken')
-
-    out = Collected()
-    with running(FakeEncoder(work=work), out) as worker:
-        for number in range(300):
-            worker.offer(unit(float(number), sequence=number))
-            out.wait_for(2 * number + 2)
-    assert worker.failures.total() == 300
-    assert len(worker.failures) < 100
-
-
 def test_stopping_finishes_the_unit_in_work_and_drops_the_others() -> None:
     gate, out = Gate(), Collected()
     encoder = FakeEncoder(work=gate)
@@ -213,25 +190,6 @@ def test_stopping_finishes_the_unit_in_work_and_drops_the_others() -> None:
     assert story(out.items)[-1] == (0, 'features')
 
 
-def test_stopping_gives_up_on_an_encoder_that_hangs() -> None:
-    gate, out = Gate(), Collected()
-    worker = EncoderWorker(FakeEncoder(work=gate), ManualClock(), out, out)
-    worker.start()
-    worker.offer(unit(0))
-    gate.wait_until_entered()
-    worker.stop(0.01)
-    assert worker._thread.is_alive()
-    gate.opened.release()
-    worker._thread.join(10)
-    assert not worker._thread.is_alive()
-
-
-def test_a_worker_that_never_started_can_be_stopped() -> None:
-    worker = EncoderWorker(FakeEncoder(), ManualClock(), Collected(), Collected())
-    worker.stop()
-    assert worker.encoded == 0
-
-
 def test_configurations_and_leases_apply_by_stamp() -> None:
     encoder, out = FakeEncoder(), Collected()
     with running(encoder, out, capacity=10) as worker:
@@ -247,26 +205,6 @@ def test_configurations_and_leases_apply_by_stamp() -> None:
         (3, 'large', 3),
     ]
     assert (2, UnitOutcome.SKIPPED) in story(out.items)
-
-
-def test_units_offered_from_many_threads_are_all_accounted_for() -> None:
-    out = Collected()
-    with running(FakeEncoder(), out, capacity=3) as worker:
-
-        def offer(first: int) -> None:
-            for number in range(first, first + 100):
-                worker.offer(unit(float(number), sequence=number))
-
-        threads = [threading.Thread(target=offer, args=(100 * n,)) for n in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(10)
-        items = out.wait_for(800)
-    said = story(items)
-    assert sorted(n for n, s in said if s is RECEIVED) == list(range(400))
-    assert sorted(n for n, s in said if s is not RECEIVED) == list(range(400))
-    assert worker.encoded + worker.intake.dropped == 400
 
 
 def test_a_followed_unit_is_counted_apart_and_has_a_stage_of_its_own() -> None:
@@ -339,12 +277,3 @@ def test_a_recogniser_that_fails_costs_no_unit(caplog: pytest.LogCaptureFixture)
         worker.offer(unit(100.0, sequence=1))
         out.wait_for(4)
     assert worker.encoded == 2
-
-
-def test_tracks_that_nobody_recognises_are_left_alone() -> None:
-    out = Collected()
-    with running(FakeEncoder(), out) as worker:
-        worker.offer_tracks(a_decision_at(1))
-        worker.offer(unit(50.0))
-        out.wait_for(2)
-    assert worker.failures.total() == 0

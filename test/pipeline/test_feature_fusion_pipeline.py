@@ -10,15 +10,12 @@ import numpy as np
 import pytest
 from fake_fusion_networks import FakeFusionNetworks
 from hand_made_maps import Cell, camera_grid_with
-from hand_made_units import MS, ManualClock, at, features, receipt, returns, unit
+from hand_made_units import LENS, MOUNTS, MS, ManualClock, at, features, returns, unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Decision, Detection, UnitFeatures
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
-from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
-from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
@@ -26,13 +23,6 @@ from mmedge_ros.tracking import FusionError
 from mmedge_ros.tracking.map_decoding import DecodingParameters
 from mmedge_ros.windows.feature_fusion import FeatureFusion
 
-MODEL = CameraModel(
-    640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
-)
-MOUNTS = [
-    StampedTransform('base_link', 'camera_optical', np.array([0.1, 0.0, 1.0]), OPTICAL_TO_BODY),
-    StampedTransform('base_link', 'radar_link', np.array([0.1, 0.0, 0.9]), np.eye(3)),
-]
 SEEN = Box(100.0, 165.0, 150.0, 315.0)
 ENCODERS_OWN = Box(400.0, 165.0, 450.0, 315.0)
 
@@ -55,7 +45,7 @@ def scan(available: float, sequence: int = 0, rows=()) -> UnitFeatures:
 def pipeline(networks: FakeFusionNetworks, distance_known: bool = True) -> PerceptionPipeline:
     decoding = DecodingParameters(0.1, distance_deviation=0.1 if distance_known else np.nan)
     result = PerceptionPipeline(None, FeatureFusion(networks, decoding))
-    result.rig.set_camera(MODEL)
+    result.rig.set_camera(LENS)
     result.rig.add_transforms(MOUNTS)
     return result
 
@@ -82,15 +72,6 @@ def tracker_units(subject: PerceptionPipeline, modality: str) -> list[UnitFeatur
     return [u for u in subject.tracker._pairing._units if u.modality == modality]
 
 
-def test_fused_detections_replace_those_of_the_pictures() -> None:
-    subject = pipeline(FakeFusionNetworks())
-    decisions = fed(subject, pictures(20, 30))
-    for decision in decisions[3:]:
-        (person,) = decision.tracks
-        assert person.box is not None
-        assert person.box.x0 == pytest.approx(SEEN.x0, abs=3.0)
-
-
 def test_the_tracker_takes_each_picture_of_a_window_as_it_was_fused() -> None:
     subject = pipeline(FakeFusionNetworks())
     fed(subject, [*pictures(20, 3), picture(120, 3)])
@@ -108,60 +89,6 @@ def test_fused_detections_begin_tracks_at_a_score_of_their_own(score: float, peo
     ]
     decisions = fed(pipeline(FakeFusionNetworks()), faint)
     assert {len(d.tracks) for d in decisions[3:]} == {people}
-
-
-def test_scans_go_to_the_tracker_as_before_also_without_pictures() -> None:
-    subject = pipeline(FakeFusionNetworks())
-    scans = [scan(10 + 50 * n, n) for n in range(6)]
-    decisions = fed(subject, scans, ahead=1)
-    assert [u.key for u in tracker_units(subject, RADAR)] == [u.key for u in scans]
-    assert all(d.tracks == () for d in decisions)
-    assert subject.feature_fusion is not None
-    assert not subject.feature_fusion.refused
-
-
-def test_each_unit_is_taken_once_into_each_window_it_belongs_to() -> None:
-    networks = FakeFusionNetworks()
-    subject = pipeline(networks)
-    units = sorted(
-        [*pictures(20, 40), *(scan(15 + 50 * n, n) for n in range(26))],
-        key=lambda u: u.available_ns,
-    )
-    decisions = fed(subject, units, ahead=2)
-    assert set(networks.steps.values()) == {1}
-    assert len(networks.fused) == len(decisions)
-    for end_ns, taken in networks.fused.items():
-        for modality, stamps in taken.items():
-            assert stamps == [
-                u.stamp_ns
-                for u in units
-                if u.modality == modality and end_ns - 500 * MS < u.available_ns <= end_ns
-            ]
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.integers(0, 4), min_size=30, max_size=30), st.floats(0.5, 40.0))
-def test_when_the_work_is_done_changes_no_decision(work: list[int], took: float) -> None:
-    units = sorted(
-        [*pictures(20, 20), *(scan(15 + 61 * n, n) for n in range(10))],
-        key=lambda u: u.available_ns,
-    )
-    lazy, busy = pipeline(FakeFusionNetworks()), pipeline(FakeFusionNetworks())
-    first = fed(lazy, units, took) + lazy.poll(at(800))
-    second: list[Decision] = []
-    for each, amount in zip(units, work, strict=True):
-        now_ns = each.available_ns + round(took * MS)
-        busy.add_features(each, now_ns)
-        for _ in range(amount):
-            busy.work_ahead(now_ns)
-        second += busy.poll(now_ns)
-    second += busy.poll(at(800))
-    assert [d.window_end_ns for d in first] == [d.window_end_ns for d in second]
-    for one, other in zip(first, second, strict=True):
-        assert [t.id for t in one.tracks] == [t.id for t in other.tracks]
-        for a, b in zip(one.tracks, other.tracks, strict=True):
-            np.testing.assert_array_equal(a.position, b.position)
-            assert a.box == b.box
 
 
 @settings(max_examples=15, deadline=None)
@@ -210,68 +137,6 @@ def test_work_for_later_windows_waits_while_a_decision_may_be_due() -> None:
     assert not subject.has_work_ahead
 
 
-def test_what_arrives_after_the_end_of_a_window_is_not_in_it() -> None:
-    networks = FakeFusionNetworks()
-    subject = pipeline(networks)
-    subject.add_features(picture(60, 0), at(65))
-    subject.add_features(picture(100.5, 1), at(101))
-    subject.poll(at(102))
-    assert networks.fused[at(100)][CAMERA] == [at(55)]
-    subject.poll(at(202))
-    assert networks.fused[at(200)][CAMERA] == [at(55), at(95.5)]
-
-
-def test_a_late_unit_is_missing_in_its_window_and_there_in_the_next() -> None:
-    networks = FakeFusionNetworks()
-    subject = pipeline(networks)
-    subject.add_features(picture(40, 0), at(45))
-    subject.add_receipt(receipt(unit(90, CAMERA, 1)), at(91))
-    (decision,) = subject.poll(at(150))
-    assert decision.late == (CAMERA,)
-    assert networks.fused[at(100)][CAMERA] == [at(35)]
-    subject.add_features(picture(90, 1), at(160))
-    subject.poll(at(202))
-    assert networks.fused[at(200)][CAMERA] == [at(35), at(85)]
-    assert [u.stamp_ns for u in tracker_units(subject, CAMERA)] == [at(35), at(85)]
-
-
-def test_a_unit_overtaken_by_a_newer_one_is_given_to_the_tracker_before_it() -> None:
-    subject = pipeline(FakeFusionNetworks())
-    subject.add_features(picture(60, 1), at(61))
-    subject.add_features(picture(40, 0), at(62))
-    subject.poll(at(102))
-    assert [u.stamp_ns for u in tracker_units(subject, CAMERA)] == [at(35), at(55)]
-
-
-def test_windows_without_pictures_follow_what_is_known_already() -> None:
-    subject = pipeline(FakeFusionNetworks())
-    before = fed(subject, pictures(20, 20))[-1]
-    silent = [d for ms in range(700, 1400, 10) for d in subject.poll(at(ms))]
-    assert [t.id for t in silent[1].tracks] == [t.id for t in before.tracks]
-    assert CAMERA in silent[-1].lost
-
-
-def test_the_distance_of_the_network_places_a_box_without_returns() -> None:
-    decisions = fed(pipeline(FakeFusionNetworks(distance=9.0)), pictures(20, 30))
-    (person,) = decisions[-1].tracks
-    from_camera = np.linalg.norm(person.position - [0.1, 0.0, 1.0])
-    assert from_camera == pytest.approx(9.0, rel=0.05)
-
-
-def test_returns_in_the_box_place_it_before_the_network_does() -> None:
-    # The box is that of a person 5 m away, to the left.
-    ray = np.array([1.0, (320 - 125) / 450, 0.1])
-    rows = [(*(5.0 * ray + [0, 0.05 * k, 0]), 0.8) for k in range(5)]
-    units = sorted(
-        [*pictures(20, 30), *(scan(18 + 33 * n, n, rows) for n in range(30))],
-        key=lambda u: u.available_ns,
-    )
-    # No farther off than a network may be; beyond that the returns are another object's.
-    decisions = fed(pipeline(FakeFusionNetworks(distance=7.0)), units)
-    seen = [t for t in decisions[-1].tracks if CAMERA in t.seen_by]
-    assert [t.position[0] for t in seen] == [pytest.approx(5.1, abs=0.5)]
-
-
 def test_pictures_without_a_usable_grid_count_as_detected_and_that_is_said() -> None:
     subject = pipeline(FakeFusionNetworks())
     blind = [replace(u, grid=np.zeros((0, 0, 0), np.float16)) for u in pictures(20, 30)]
@@ -282,41 +147,6 @@ def test_pictures_without_a_usable_grid_count_as_detected_and_that_is_said() -> 
     assert any('camera units without a usable feature grid' in t for t in decisions[-1].degraded)
     assert subject.feature_fusion is not None
     assert subject.feature_fusion.refused.total() == 30
-
-
-def test_a_broken_grid_among_good_ones_costs_nothing_else() -> None:
-    subject = pipeline(FakeFusionNetworks())
-    units = pictures(20, 30)
-    for n in (4, 11, 12, 20):
-        units[n] = replace(units[n], grid=np.full_like(units[n].grid, np.nan))
-    decisions = fed(subject, units)
-    assert len({tuple(t.id for t in d.tracks) for d in decisions[3:]}) == 1
-    for decision in decisions[3:]:
-        assert decision.tracks[0].box.x0 == pytest.approx(SEEN.x0, abs=3.0)
-    assert subject.feature_fusion.refused == {
-        'a camera unit with a feature grid that is not finite': 4
-    }
-
-
-def test_without_calibration_it_goes_on_and_says_so() -> None:
-    subject = PerceptionPipeline(
-        None, FeatureFusion(FakeFusionNetworks(), DecodingParameters(0.1))
-    )
-    decisions = fed(subject, [scan(10), *pictures(20, 10)])
-    assert any('no camera calibration' in text for text in decisions[-1].degraded)
-    subject.rig.set_camera(MODEL)
-    assert not any('no camera calibration' in text for text in subject.degraded)
-
-
-def test_when_the_clock_is_set_back_fusion_begins_anew() -> None:
-    networks = FakeFusionNetworks()
-    subject = pipeline(networks)
-    fed(subject, pictures(60_020, 10))
-    decisions = fed(subject, pictures(20, 10))
-    assert decisions
-    assert all(d.window_end_ns in networks.fused for d in decisions)
-    subject.reset()
-    assert not subject.has_work_ahead
 
 
 def test_windows_that_overlap_too_much_are_refused() -> None:
@@ -349,19 +179,6 @@ def test_in_followed_pictures_fused_detections_move_on_and_no_network_runs() -> 
     assert boxes[0] == pytest.approx(SEEN, abs=0.5)
     assert subject.feature_fusion is not None
     assert not subject.feature_fusion.refused
-
-
-def test_a_picture_followed_from_one_fused_for_an_earlier_window_moves_on_too() -> None:
-    subject = pipeline(FakeFusionNetworks())
-    fed(subject, [remembered(90, 0), followed(123, 1, 5.0), picture(220, 2)])
-    boxes = [each.detections[0].box for each in tracker_units(subject, CAMERA)]
-    assert [box.x0 - boxes[0].x0 for box in boxes] == pytest.approx([0.0, 5.0])
-
-
-def test_a_picture_followed_from_an_unknown_one_is_left_out() -> None:
-    subject = pipeline(FakeFusionNetworks())
-    fed(subject, [remembered(20, 0), followed(53, 1, 5.0, item=9), picture(120, 2)])
-    assert len(tracker_units(subject, CAMERA)) == 1
 
 
 def too_slow_to_fuse(score: float = 0.9) -> tuple[PerceptionPipeline, list[Decision]]:

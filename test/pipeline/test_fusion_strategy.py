@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake_fusion_networks import FakeFusionNetworks
 from hand_made_gates import gate
 from hand_made_pictures import usual_pictures
 
 from mmedge_lab.training.certificate import Certificate, FlightLoss
 from mmedge_lab.training.gate_file import write_bundle_gate
 from mmedge_ros.core.data_types import CAMERA, RADAR
-from mmedge_ros.core.parameter import ParameterError, build
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
 from mmedge_ros.encoding.picture_drift import PICTURES_FILE, usual_pictures_text
@@ -62,11 +60,6 @@ def test_without_such_networks_decisions_are_fused(tmp_path: Path) -> None:
         assert open_pipeline(model, parameters()).feature_fusion is None
 
 
-def test_without_a_camera_decisions_are_fused(tmp_path: Path) -> None:
-    radar_alone = parameters(modalities=(RADAR,))
-    assert fusion_strategy(fusing(tmp_path / 'm'), radar_alone) == 'decision'
-
-
 @pytest.mark.parametrize('name', ['bundle', 'file', 'nothing'])
 def test_feature_fusion_without_its_networks_is_an_error(tmp_path: Path, name: str) -> None:
     model = {'bundle': bundle(tmp_path / 'm'), 'file': tmp_path / 'x.onnx', 'nothing': None}[name]
@@ -88,14 +81,6 @@ def test_a_bundle_whose_fusion_networks_are_broken_is_an_error_at_the_start(
     assert open_pipeline(model, parameters('decision')).feature_fusion is None
 
 
-def test_networks_that_are_open_already_are_used_and_tried_out(tmp_path: Path) -> None:
-    model, networks = fusing(tmp_path / 'm'), FakeFusionNetworks()
-    assert open_pipeline(model, parameters(), networks).feature_fusion is not None
-    assert list(networks.fused) == [0]
-    assert all(networks.fused[0][modality] for modality in (CAMERA, RADAR))
-    assert open_pipeline(model, parameters('decision'), networks).feature_fusion is None
-
-
 def with_gate(folder: Path, strategy: str = 'decision') -> Path:
     """Enter a gate that is certified to lose a point from a confidence of 0.9 on."""
     loss = FlightLoss(10_000, 20.0, 4_000, 3, 500, 50.0)
@@ -112,13 +97,6 @@ def test_the_gate_of_a_bundle_is_evaluated_with_what_it_was_certified_for(tmp_pa
     assert isinstance(opened.early_decision, GatedDecision)
     assert opened.early_decision.control.threshold == pytest.approx(0.9)
     assert opened.early_decision.gating.changes == changes
-
-
-def test_with_feature_fusion_its_gate_is_evaluated(tmp_path: Path) -> None:
-    model = with_gate(fusing(tmp_path / 'm'), 'feature')
-    opened = open_pipeline(model, parameters(), FakeFusionNetworks())
-    assert isinstance(opened.early_decision, GatedDecision)
-    assert opened.feature_fusion is not None
 
 
 @pytest.mark.parametrize(
@@ -144,15 +122,6 @@ def test_a_gate_of_the_other_fusion_is_not_evaluated(
     opened = open_pipeline(with_gate(bundle(tmp_path / 'm'), 'feature'), parameters())
     assert not isinstance(opened.early_decision, GatedDecision)
     assert 'trained with feature fusion, and this is decision fusion' in caplog.text
-
-
-def test_a_gate_that_is_not_the_manifests_is_an_error_at_the_start(tmp_path: Path) -> None:
-    model = with_gate(bundle(tmp_path / 'm'))
-    weights = (model / 'gate.npz').read_bytes()
-    for other, words in ((b'no gate', 'has 7 bytes'), (weights[::-1], 'SHA-256')):
-        (model / 'gate.npz').write_bytes(other)
-        with pytest.raises(EncodingError, match=words):
-            open_pipeline(model, parameters())
 
 
 def test_the_noise_scale_is_the_bundles_where_it_has_one(tmp_path: Path) -> None:
@@ -183,11 +152,6 @@ def test_usual_pictures_are_the_bundles_where_it_knows_any(tmp_path: Path) -> No
     (model / PICTURES_FILE).write_text('pictures: none')
     with pytest.raises(EncodingError, match='mmedge lab train pictures'):
         open_pipeline(model, ungated)
-
-
-def test_an_unknown_strategy_is_refused() -> None:
-    with pytest.raises(ParameterError, match='auto, decision, feature'):
-        build(PipelineParameters, {'strategy': 'best'})
 
 
 def test_fusion_takes_the_model_that_the_encoder_takes(tmp_path: Path, monkeypatch) -> None:

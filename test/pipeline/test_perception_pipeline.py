@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hand_made_pictures import USUAL, usual_pictures
-from hand_made_units import MS, ManualClock, at, features, receipt, unit
+from hand_made_units import LENS, MOUNTS, MS, ManualClock, at, features, receipt, unit
 
 from mmedge_ros.core.data_types import (
     CAMERA,
@@ -17,23 +17,11 @@ from mmedge_ros.core.data_types import (
     Decision,
     Detection,
     UnitFeatures,
-    UnitOutcome,
 )
 from mmedge_ros.encoding.picture_drift import PictureDrift
-from mmedge_ros.geometry import GeometryError
-from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-
-MODEL = CameraModel(
-    640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
-)
-LOOKS_FORWARD = StampedTransform(
-    'base_link', 'camera_optical', np.array([0.1, 0.0, 1.0]), OPTICAL_TO_BODY
-)
-RADAR_MOUNT = StampedTransform('base_link', 'radar_link', np.array([0.1, 0.0, 0.9]), np.eye(3))
 
 
 def picture(available: float, sequence: int = 0, people: int = 1, delay: float = 5.0):
@@ -50,10 +38,10 @@ def scan(available: float, sequence: int = 0) -> UnitFeatures:
     return features(unit(available, RADAR, sequence, delay=2.0))
 
 
-def pipeline(*transforms: StampedTransform, noise_scale: float = 1.0) -> PerceptionPipeline:
+def pipeline(noise_scale: float = 1.0) -> PerceptionPipeline:
     subject = PerceptionPipeline(noise_scale=noise_scale)
-    subject.rig.set_camera(MODEL)
-    subject.rig.add_transforms(transforms or [LOOKS_FORWARD, RADAR_MOUNT])
+    subject.rig.set_camera(LENS)
+    subject.rig.add_transforms(MOUNTS)
     return subject
 
 
@@ -73,22 +61,6 @@ def pictures(first: float, count: int, people: int = 1) -> list[UnitFeatures]:
 
 def ids(decision: Decision) -> list[int]:
     return [track.id for track in decision.tracks]
-
-
-def test_before_the_first_unit_there_is_nothing_to_decide() -> None:
-    empty = pipeline()
-    assert empty.poll(at(1000)) == []
-    assert empty.next_poll_ns(at(1000)) is None
-
-
-def test_people_are_followed_from_window_to_window() -> None:
-    decisions = fed(pipeline(), pictures(20, 20, people=2))
-    assert [d.window_end_ns for d in decisions] == [at(100.0 * n) for n in range(1, 10)]
-    assert all(len(d.tracks) == 2 for d in decisions[2:])
-    assert len({tuple(ids(d)) for d in decisions[2:]}) == 1
-    assert decisions[-1].frame_id == 'base_link'
-    position = decisions[-1].tracks[0].position
-    assert position[0] == pytest.approx(5.1, abs=0.2)
 
 
 def test_a_decision_says_what_it_knows_and_when_it_was_true() -> None:
@@ -120,29 +92,12 @@ def test_a_stamp_slightly_in_the_future_does_not_carry_the_state_there() -> None
     assert decision.state_ns == at(100)
 
 
-def test_a_late_unit_does_not_turn_the_state_back() -> None:
-    subject = pipeline()
-    subject.add_features(picture(60), at(65))
-    assert [d.state_ns for d in subject.poll(at(202))] == [at(55), at(200)]
-    subject.add_features(picture(250, 1, delay=80), at(255))
-    assert [d.state_ns for d in subject.poll(at(302))] == [at(200)]
-
-
 def test_units_are_worked_on_while_their_window_is_still_filling() -> None:
     subject = pipeline()
     subject.add_features(picture(60), at(65))
     assert subject.work_ahead(at(65))
     assert subject.tracker.newest_ns == at(55)
     assert not subject.work_ahead(at(65))
-
-
-def test_late_pictures_are_taken_in_together() -> None:
-    subject = pipeline()
-    for number, each in enumerate([picture(80, 2), picture(20, 0), picture(50, 1)]):
-        subject.add_features(each, at(90 + number))
-    assert subject.work_ahead(at(95))
-    assert not subject.work_ahead(at(95))
-    assert subject.tracker.newest_ns == at(75)
 
 
 def short_of_time(step: float) -> tuple[PerceptionPipeline, ManualClock]:
@@ -192,32 +147,6 @@ def test_windows_close_earlier_for_a_while_after_time_was_too_short() -> None:
     assert reserved[-1] <= 45 * MS
 
 
-def test_a_unit_announced_twice_is_seen_once() -> None:
-    subject = pipeline()
-    for _ in range(3):
-        subject.add_features(picture(20, 0), at(75))
-    assert subject.poll(at(102))[0].tracks == ()
-
-
-def test_without_anything_new_the_state_is_predicted_to_the_window_end() -> None:
-    subject = pipeline()
-    fed(subject, pictures(20, 6))
-    decisions = [d for ms in range(330, 1000, 10) for d in subject.poll(at(ms))]
-    silent = [d for d in decisions if not d.trail]
-    assert len(silent) >= 5
-    assert all(d.state_ns == d.window_end_ns for d in silent)
-    assert [d.lost for d in decisions][-1] == (CAMERA, RADAR)
-
-
-def test_tracks_end_when_all_sensors_fall_silent() -> None:
-    subject = pipeline()
-    decisions = fed(subject, pictures(20, 10))
-    assert decisions[-1].tracks
-    silent = [d for ms in range(500, 4000, 10) for d in subject.poll(at(ms))]
-    assert silent[5].tracks
-    assert silent[-1].tracks == ()
-
-
 def test_what_arrives_after_the_end_of_a_window_does_not_show_in_it() -> None:
     subject = pipeline()
     subject.add_features(picture(60, 0), at(65))
@@ -248,25 +177,6 @@ def test_work_done_while_the_window_fills_changes_nothing_in_the_result() -> Non
             np.testing.assert_array_equal(a.position, b.position)
 
 
-def test_what_encoders_say_of_units_reaches_the_decision() -> None:
-    subject = pipeline()
-    subject.add_receipt(receipt(unit(40, RADAR), UnitOutcome.SKIPPED), at(41))
-    subject.add_receipt(receipt(unit(60, CAMERA)), at(61))
-    assert subject.poll(at(102)) == []
-    assert subject.next_poll_ns(at(102)) == at(150)
-    (decision,) = subject.poll(at(150))
-    assert decision.skipped == (RADAR,)
-    assert decision.late == (CAMERA,)
-
-
-def test_all_configurations_of_the_window_are_listed() -> None:
-    subject = pipeline()
-    units = [replace(u, configuration_id=n // 3) for n, u in enumerate(pictures(20, 20))]
-    decisions = fed(subject, units)
-    assert decisions[1].configuration_ids == (0, 1)
-    assert decisions[-1].configuration_ids == tuple(range(2, 6))
-
-
 def test_a_trail_says_when_the_features_arrived_and_then_how_long_the_window_waited() -> None:
     subject = pipeline()
     subject.add_features(picture(60), at(65))
@@ -275,22 +185,6 @@ def test_a_trail_says_when_the_features_arrived_and_then_how_long_the_window_wai
         ('transport_features', at(60), at(65)),
         ('window', at(65), at(102)),
     )
-
-
-def test_features_without_a_trail_make_a_decision_without_one() -> None:
-    subject = pipeline()
-    subject.add_features(replace(picture(60), trail=()), at(65))
-    (decision,) = subject.poll(at(102))
-    assert decision.trail == ()
-    assert decision.published(at(104)).trail == ()
-
-
-def test_a_noise_scale_multiplies_covariances_and_changes_nothing_else() -> None:
-    (plain,), (scaled,) = (
-        fed(pipeline(noise_scale=scale), pictures(20, 20))[-1].tracks for scale in (1.0, 3.0)
-    )
-    np.testing.assert_array_equal(plain.position, scaled.position)
-    np.testing.assert_allclose(3.0 * plain.covariance, scaled.covariance)
 
 
 # ------------------------------------------------------------------------------ geometry
@@ -303,7 +197,7 @@ def test_without_calibration_a_lens_is_assumed_and_every_decision_says_so() -> N
     assert [track.label for track in decisions[-1].tracks] == ['person']
     assert any('no camera calibration: a lens of 53' in t for t in decisions[-1].degraded)
     assumed = decisions[-1].tracks[0].id
-    subject.rig.set_camera(MODEL)
+    subject.rig.set_camera(LENS)
     assert subject.rig.has_camera
     # Its place was a guess, and is begun anew.
     (track,) = fed(subject, pictures(520, 10))[-1].tracks
@@ -311,20 +205,10 @@ def test_without_calibration_a_lens_is_assumed_and_every_decision_says_so() -> N
     assert not any('calibration' in text for text in subject.degraded)
 
 
-def test_a_lens_is_assumed_for_no_picture_of_absurd_size() -> None:
-    rig = PerceptionPipeline().rig
-    for size in ((0, 0), (-5, 3), (1 << 30, 1)):
-        rig.see_picture(*size)
-        assert rig.geometry.camera is None
-    rig.see_picture(640, 480)
-    rig.see_picture(320, 240)
-    assert rig.picture_size == (320, 240)
-
-
 def test_when_the_tracking_frame_moves_tracks_begin_anew() -> None:
     subject = PerceptionPipeline()
-    subject.rig.set_camera(MODEL)
-    subject.rig.add_transforms([replace_parent(LOOKS_FORWARD, 'mast')])
+    subject.rig.set_camera(LENS)
+    subject.rig.add_transforms([MOUNTS[0]._replace(parent='mast')])
     before = fed(subject, pictures(20, 10))[-1]
     subject.rig.add_transforms([StampedTransform('base_link', 'mast', np.ones(3), np.eye(3))])
     after = fed(subject, pictures(520, 10))[-1]
@@ -333,20 +217,6 @@ def test_when_the_tracking_frame_moves_tracks_begin_anew() -> None:
     np.testing.assert_allclose(
         after.tracks[0].position, before.tracks[0].position + 1.0, atol=0.05
     )
-
-
-def replace_parent(transform: StampedTransform, parent: str) -> StampedTransform:
-    return transform._replace(parent=parent)
-
-
-def test_a_transform_that_closes_a_cycle_is_refused_and_the_others_hold() -> None:
-    subject = pipeline()
-    cycle = StampedTransform('camera_optical', 'base_link', np.ones(3), np.eye(3))
-    mast = StampedTransform('base_link', 'mast', np.ones(3), np.eye(3))
-    with pytest.raises(GeometryError, match='cycle'):
-        subject.rig.add_transforms([mast, cycle])
-    assert fed(subject, pictures(20, 10))[-1].frame_id == 'base_link'
-    assert not any('camera_optical' in text for text in subject.rig.geometry.degraded)
 
 
 # ------------------------------------------------------------------------------ starting over
@@ -361,26 +231,6 @@ def test_when_the_clock_is_set_back_tracks_begin_anew_under_new_ids() -> None:
     assert all(d.state_ns <= d.window_end_ns for d in decisions)
 
 
-def test_a_reset_forgets_tracks_and_windows_but_not_the_calibration() -> None:
-    subject = pipeline()
-    before = fed(subject, pictures(20, 10))[-1]
-    subject.reset()
-    assert subject.next_poll_ns(at(520)) is None
-    after = fed(subject, pictures(580, 10))
-    assert after[0].tracks == ()
-    assert min(ids(after[-1])) > max(ids(before))
-
-
-def test_one_message_with_a_wrong_time_costs_no_track() -> None:
-    subject = pipeline()
-    decisions = fed(subject, pictures(20, 10))
-    for available in (-1.7e12, 1e12):
-        subject.add_features(picture(available, 77), at(480))
-        subject.add_receipt(receipt(unit(available, sequence=78)), at(480))
-    more = fed(subject, pictures(520, 10))
-    assert ids(more[-1]) == ids(decisions[-1]) == [1]
-
-
 def test_a_clock_that_stands_still_does_not_fill_the_memory() -> None:
     subject = pipeline()
     subject.add_features(picture(40), at(50))
@@ -390,21 +240,13 @@ def test_a_clock_that_stands_still_does_not_fill_the_memory() -> None:
     assert len(subject._waiting) <= 1000
 
 
-def test_the_parameters_reach_their_parts() -> None:
-    parameters = PipelineParameters(modalities=(CAMERA,), lag=0.3)
-    subject = PerceptionPipeline(parameters)
-    (decision,) = fed(subject, [picture(60)]) + subject.poll(at(102))
-    assert decision.lost == ()
-    assert subject.tracker._pairing._lag_ns == 300 * MS
-
-
 @pytest.mark.parametrize(('offset', 'late'), [(0.04, RADAR), (-0.04, CAMERA)])
 def test_stamps_of_the_later_sensor_are_taken_back_by_the_time_offset(
     offset: float, late: str
 ) -> None:
     subject = PerceptionPipeline(PipelineParameters(time_offset=offset))
-    subject.rig.set_camera(MODEL)
-    subject.rig.add_transforms([LOOKS_FORWARD, RADAR_MOUNT])
+    subject.rig.set_camera(LENS)
+    subject.rig.add_transforms(MOUNTS)
     units = sorted(
         [*pictures(10, 20), *(scan(15 + 50 * n, n) for n in range(20))],
         key=lambda unit: unit.available_ns,
@@ -432,8 +274,8 @@ def test_stamps_of_the_later_sensor_are_taken_back_by_the_time_offset(
 def test_pictures_unlike_the_calibration_flights_degrade_decisions_and_change_no_track() -> None:
     def flown(contrast: float, drift: PictureDrift | None) -> list[Decision]:
         subject = PerceptionPipeline(drift=drift)
-        subject.rig.set_camera(MODEL)
-        subject.rig.add_transforms([LOOKS_FORWARD, RADAR_MOUNT])
+        subject.rig.set_camera(LENS)
+        subject.rig.add_transforms(MOUNTS)
         look = USUAL._replace(contrast=contrast * USUAL.contrast)
         units = [replace(picture(100.0 * n + 20.0, n), appearance=look) for n in range(80)]
         return fed(subject, units)

@@ -14,11 +14,6 @@ def track(number: int) -> Track:
     )
 
 
-def test_without_labels_tracks_stay_as_they_are() -> None:
-    tracks = (track(1), track(2))
-    assert TrackLabels().attached(tracks) == tracks
-
-
 def test_a_label_goes_to_its_track_and_the_newest_one_counts() -> None:
     labels = TrackLabels()
     labels.add([TrackLabel(2, 'person', 0.9), TrackLabel(2, 'dog', 0.95, ('brown',))])
@@ -34,10 +29,3 @@ def test_labels_of_tracks_that_there_are_not_do_not_pile_up() -> None:
     labels.add(TrackLabel(number, 'dog', 0.9) for number in range(5000))
     old, new = labels.attached([track(1), track(4999)])
     assert (old.label, new.label) == ('person', 'dog')
-
-
-def test_after_a_reset_nothing_is_known() -> None:
-    labels = TrackLabels()
-    labels.add([TrackLabel(1, 'dog', 0.9)])
-    labels.reset()
-    assert labels.attached([track(1)])[0].recognised is None

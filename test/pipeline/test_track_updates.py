@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
-import numpy as np
 import pytest
 from fake_fusion_networks import FakeFusionNetworks
 from hand_made_maps import Cell, camera_grid_with
-from hand_made_units import MS, ManualClock, at, features, receipt, returns, unit
+from hand_made_units import LENS, MOUNTS, MS, ManualClock, at, features, receipt, returns, unit
 
 from mmedge_ros.core.data_types import (
     CAMERA,
@@ -20,22 +18,12 @@ from mmedge_ros.core.data_types import (
     ResultKind,
     UnitFeatures,
 )
-from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
-from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.tracking.map_decoding import DecodingParameters
 from mmedge_ros.windows.feature_fusion import FeatureFusion
 
-MODEL = CameraModel(
-    640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
-)
-MOUNTS = [
-    StampedTransform('base_link', 'camera_optical', np.array([0.1, 0.0, 1.0]), OPTICAL_TO_BODY),
-    StampedTransform('base_link', 'radar_link', np.array([0.1, 0.0, 0.9]), np.eye(3)),
-]
 _PERIOD = 33.0
 
 
@@ -59,7 +47,7 @@ def scan(available: float, sequence: int = 0) -> UnitFeatures:
 def pipeline(*, fused: bool = False, updates: bool = True) -> PerceptionPipeline:
     networks = FeatureFusion(FakeFusionNetworks(), DecodingParameters(0.1)) if fused else None
     subject = PerceptionPipeline(PipelineParameters(updates=updates), networks)
-    subject.rig.set_camera(MODEL)
+    subject.rig.set_camera(LENS)
     subject.rig.add_transforms(MOUNTS)
     return subject
 
@@ -120,15 +108,6 @@ def test_updates_change_no_decision(fused: bool) -> None:
     assert decision_lines(with_updates) == decision_lines(without)
 
 
-def test_an_update_has_no_latency_and_the_trail_of_its_picture() -> None:
-    _, (update,) = flown(pipeline(), [picture(60)])
-    assert math.isnan(update.latency)
-    assert update.ages[CAMERA] == pytest.approx(0.008)
-    names = [stage.stage for stage in update.trail]
-    assert names[-2:] == ['transport_features', 'fusion']
-    assert update.trail[-1].end_ns - update.trail[0].begin_ns == pytest.approx(8 * MS)
-
-
 def test_what_the_fork_of_feature_fusion_begins_is_left_out() -> None:
     # Two pictures confirm a person, but the first decision may give that id to another one.
     # That tells of the fourth picture.
@@ -137,25 +116,6 @@ def test_what_the_fork_of_feature_fusion_begins_is_left_out() -> None:
     assert [len(update.tracks) for update in fused] == [0, 0, 0, 1]
     _, at_once = flown(pipeline(), units)
     assert [len(update.tracks) for update in at_once] == [0, 1, 1, 1]
-
-
-def test_nothing_new_makes_no_update() -> None:
-    subject = pipeline()
-    flown(subject, [picture(20)])
-    assert subject.update(at(30)) is None
-    subject.add_features(scan(31), at(32))
-    subject.work_ahead(at(32))
-    assert subject.update(at(32)) is None, 'a scan alone'
-
-
-def test_an_update_that_a_decision_might_have_to_wait_for_is_left_to_the_decision() -> None:
-    subject = pipeline()
-    subject.add_features(picture(95), at(100))
-    subject.work_ahead(at(100))
-    assert subject.update(at(100), takes_ns=3 * MS) is None, 'a decision may be due at 102 ms'
-    (decision,) = subject.poll(at(102))
-    assert decision.newest_ns == {CAMERA: at(90)}
-    assert not subject.has_update
 
 
 def waiting(took: float) -> PerceptionPipeline:

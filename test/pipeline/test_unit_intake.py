@@ -14,7 +14,6 @@ from mmedge_ros.core.data_types import (
     Configuration,
     ModalityConfiguration,
     SkipDecision,
-    StageTiming,
     UnitOutcome,
 )
 from mmedge_ros.pipeline.unit_intake import UnitIntake, acquisition_trail, plausible_stamp
@@ -32,14 +31,6 @@ def taken(intake: UnitIntake) -> list[int]:
     while (admitted := intake.take()) is not None:
         found.append(admitted.unit.sequence)
     return found
-
-
-def test_units_leave_in_the_order_they_came() -> None:
-    intake = UnitIntake(CAMERA)
-    assert offered(intake, 0) == [(0, RECEIVED)]
-    assert offered(intake, 1) == [(1, RECEIVED)]
-    assert taken(intake) == [0, 1]
-    assert intake.take() is None
 
 
 def test_a_full_queue_gives_way_to_the_newest_unit_and_says_so_after_the_receipt() -> None:
@@ -64,23 +55,6 @@ def test_an_encoder_that_keeps_up_again_gets_every_unit_again() -> None:
     offered(intake, 5)
     assert offered(intake, 6) == [(6, RECEIVED)]
     assert taken(intake) == [5, 6]
-
-
-def test_the_queue_never_grows() -> None:
-    intake = UnitIntake(CAMERA, capacity=3)
-    for number in range(1000):
-        offered(intake, number)
-        assert len(intake) <= 3
-    assert intake.dropped == 999
-    assert intake.received == 1000
-    assert taken(intake) == [999]
-
-
-def test_a_receipt_tells_what_its_unit_is() -> None:
-    each = unit(50, sequence=7)
-    (receipt,) = UnitIntake(CAMERA).offer(each)
-    assert receipt.key == (CAMERA, 7, each.stamp_ns)
-    assert receipt.available_ns == each.available_ns
 
 
 def test_a_unit_is_taken_under_the_configuration_of_its_stamp() -> None:
@@ -143,22 +117,6 @@ def test_a_stamp_of_a_slow_sensor_or_a_clock_slightly_ahead_is_believed(delay: f
     (receipt,) = intake.offer(each)
     assert receipt.stamp_ns == each.stamp_ns
     assert intake.implausible_stamps == 0
-
-
-def test_what_is_replaced_keeps_the_rest_of_the_unit() -> None:
-    intake = UnitIntake(CAMERA)
-    each = replace(unit(50, sequence=9, payload='picture'), stamp_ns=0)
-    intake.offer(each)
-    admitted = intake.take()
-    assert admitted is not None
-    assert (admitted.unit.payload, admitted.unit.sequence) == ('picture', 9)
-
-
-def test_a_trail_begins_with_the_measurement() -> None:
-    assert acquisition_trail(at(0), at(5), at(8)) == (
-        StageTiming('acquisition', at(0), at(5)),
-        StageTiming('transport', at(5), at(8)),
-    )
 
 
 @given(st.integers(-(2**62), 2**62), st.integers(-(2**62), 2**62), st.integers(-(2**62), 2**62))

@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pytest
 from hand_made_units import FRAMES, MS, at
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Measurement, UnitFeatures
@@ -57,11 +56,6 @@ def test_a_scan_too_long_before_the_camera_is_a_step_of_its_own() -> None:
 def test_each_camera_unit_is_a_step_and_takes_only_the_scans_since_the_last() -> None:
     units = measured(0, RADAR), measured(10), measured(20), measured(30, RADAR), measured(40)
     assert grouped(*units) == [(10, (0,)), (20, ()), (40, (30,))]
-
-
-def test_a_group_refers_to_its_camera_unit_or_else_its_scan() -> None:
-    assert PairedUnits(measured(50), (measured(40, RADAR),)).stamp_ns == at(50)
-    assert PairedUnits(None, (measured(40, RADAR),)).stamp_ns == at(40)
 
 
 # ------------------------------------------------------------------------------ order
@@ -148,15 +142,6 @@ def test_a_long_stream_whose_units_come_within_the_lag_is_as_one_in_order(
     assert len(tracker._pairing._units) < 60
 
 
-def test_a_scan_that_stood_alone_is_given_to_the_camera_unit_that_comes_after_all() -> None:
-    tracker = history_keeper()
-    tracker.update([measured(0, RADAR)])
-    tracker.update([measured(450, RADAR)])
-    assert history(tracker) == ((None, (0,)), (None, (450,)))
-    tracker.update([measured(60)])
-    assert history(tracker) == ((60, (0,)), (None, (450,)))
-
-
 def test_a_scan_is_remembered_until_no_camera_unit_can_join_it() -> None:
     tracker = history_keeper()
     tracker.update([measured(0, RADAR)])
@@ -185,14 +170,6 @@ def test_nothing_is_done_again_without_need() -> None:
         tracker.update([measured(50 * n, CAMERA, n)])
     tracker.update([])
     assert calls == [(50 * n, ()) for n in range(20)]
-
-
-def test_memory_is_that_of_the_lag() -> None:
-    tracker = history_keeper()
-    for n in range(2000):
-        tracker.update([measured(25 * n, (CAMERA, RADAR)[n % 2], n)])
-        assert len(tracker._pairing._units) <= 30
-        assert len(tracker._tracks._states) <= 30
 
 
 def test_a_flood_of_units_with_one_stamp_does_not_fill_the_memory() -> None:
@@ -230,25 +207,6 @@ def people(units: PairedUnits) -> list[Measurement]:
     return result
 
 
-@settings(max_examples=30)
-@given(st.permutations(range(18)))
-def test_any_order_of_arrival_gives_the_same_tracks(order: list[int]) -> None:
-    units = [measured(50 * n, CAMERA, n) for n in range(10)]
-    units += [measured(60 * n + 7, RADAR, n) for n in range(8)]
-    in_order, shuffled = (UnitTracker(Tracker(), people) for _ in range(2))
-    in_order.update(units)
-    for n in order:
-        shuffled.update([units[n]])
-    at_ns = at(500)
-    expected, result = in_order.report(at_ns, at(0)), shuffled.report(at_ns, at(0))
-    assert [t.id for t in result] == [t.id for t in expected]
-    assert len(result) == 2
-    for a, b in zip(expected, result, strict=True):
-        np.testing.assert_array_equal(a.position, b.position)
-        np.testing.assert_array_equal(a.covariance, b.covariance)
-        assert a.box == b.box
-
-
 def test_after_a_reset_ids_go_on_rising() -> None:
     tracker = UnitTracker(Tracker(), people)
     seen: list[int] = []
@@ -263,13 +221,6 @@ def test_after_a_reset_ids_go_on_rising() -> None:
         tracker.reset()
         assert tracker.report(at(begin + 200), at(begin)) == ()
         assert tracker.newest_ns == 0
-
-
-@pytest.mark.parametrize('units', [[], [measured(0)], [measured(0, RADAR), measured(-30, RADAR)]])
-def test_the_newest_stamp_is_that_of_the_units_taken_in(units: list[UnitFeatures]) -> None:
-    tracker = history_keeper()
-    tracker.update(units)
-    assert tracker.newest_ns == max((u.stamp_ns for u in units), default=0)
 
 
 def test_only_a_picture_that_was_encoded_counts_as_a_miss() -> None:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from hand_made_units import MS, features, unit
+from hand_made_units import LENS, MOUNTS, MS, features, unit
 
 from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Detection
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
-from mmedge_ros.geometry.transforms import StampedTransform
 
 PERIODS = {CAMERA: round(33.3 * MS), RADAR: 50 * MS}
 
@@ -40,15 +36,8 @@ def encoded_flight(people: Callable[[float], int], seconds: float = 2.0) -> Enco
         RunRecord('flight', 'offline', 0.05, 0.5, 0.1),
         tuple(units),
         PERIODS,
-        [
-            StampedTransform(
-                'base_link', 'camera_optical', np.array([0.1, 0.0, 1.0]), OPTICAL_TO_BODY
-            ),
-            StampedTransform('base_link', 'radar_link', np.array([0.1, 0.0, 0.9]), np.eye(3)),
-        ],
-        CameraModel(
-            640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
-        ),
+        [*MOUNTS],
+        LENS,
         {CAMERA: (), RADAR: ()},
         made,  # type: ignore[arg-type]
     )

@@ -22,12 +22,23 @@ from mmedge_ros.core.data_types import (
     UnitOutcome,
     UnitReceipt,
 )
+from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
+from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.unit_intake import acquisition_trail
 
 MS = 1_000_000
 # On the grid of every stride the tests use.
 BEGIN_NS = 1_700_000_000 * NS_PER_S
 FRAMES = {CAMERA: 'camera_optical', RADAR: 'radar_link'}
+# A camera that looks forward, one metre up, and the radar below it.
+LENS = CameraModel(
+    640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
+)
+MOUNTS = (
+    StampedTransform('base_link', FRAMES[CAMERA], np.array([0.1, 0.0, 1.0]), OPTICAL_TO_BODY),
+    StampedTransform('base_link', FRAMES[RADAR], np.array([0.1, 0.0, 0.9]), np.eye(3)),
+)
 
 
 def at(ms: float) -> int:

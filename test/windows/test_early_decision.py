@@ -12,7 +12,7 @@ from fake_fusion_networks import FakeFusionNetworks
 from hand_made_gates import Answering, always
 from hand_made_maps import Cell, camera_grid_with
 from hand_made_pictures import usual_pictures
-from hand_made_units import MS, at, features, receipt, returns, unit
+from hand_made_units import LENS, MOUNTS, MS, at, features, receipt, returns, unit
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -31,9 +31,6 @@ from mmedge_ros.core.data_types import (
 )
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
 from mmedge_ros.encoding.picture_drift import PictureDrift
-from mmedge_ros.geometry.projection import CameraModel
-from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
-from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import ClosedWindow
@@ -44,13 +41,6 @@ from mmedge_ros.windows.early_decision import GatedDecision, Gating
 from mmedge_ros.windows.feature_fusion import FeatureFusion
 from mmedge_ros.windows.skip_control import SkipControl, SkipParameters
 
-MODEL = CameraModel(
-    640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
-)
-MOUNTS = [
-    StampedTransform('base_link', 'camera_optical', np.array([0.1, 0.0, 1.0]), OPTICAL_TO_BODY),
-    StampedTransform('base_link', 'radar_link', np.array([0.1, 0.0, 0.9]), np.eye(3)),
-]
 PERIODS = {CAMERA: round(33.3 * MS), RADAR: 50 * MS}
 TAKEN = {CAMERA: 12.0, RADAR: 1.0}
 BOX = Box(100.0, 165.0, 150.0, 315.0)
@@ -99,7 +89,7 @@ class Rig:
         self.audits: list[float] = []
         gating = Gating(answering, self.control, on_audit=self.audits.append)
         self.pipeline = Watched(gating, fusion)
-        self.pipeline.rig.set_camera(MODEL)
+        self.pipeline.rig.set_camera(LENS)
         self.pipeline.rig.add_transforms(MOUNTS)
         self.capture = {m: CaptureControl(m, PERIODS[m]) for m in (CAMERA, RADAR)}
         self.decisions: list[Decision] = []
