@@ -24,8 +24,9 @@ from mmedge_ros.encoding.pair_description import pair_warning
 from mmedge_ros.encoding.recent_pictures import box_in
 from mmedge_ros.memory import FlightMemoryError
 from mmedge_ros.memory.encoders import ViewEncoder, bundle_that_embeds, open_encoder
+from mmedge_ros.memory.keeper import MOST_IN_BATCH, OpenBatch
 from mmedge_ros.memory.moment import MemoryItem
-from mmedge_ros.memory.store import Displaced, MemoryWriter, memory_folder
+from mmedge_ros.memory.store import MemoryWriter, memory_folder
 from mmedge_ros.memory.store_file import FILE_NAME, remove_older
 from mmedge_ros.memory.views import (
     LEAST_HEIGHT,
@@ -41,52 +42,6 @@ from mmedge_ros.replay.offline_session import OfflineOptions, replay_detector, r
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image
-
-MOST_IN_BATCH = 50
-
-
-class OpenBatch:
-    """The views of one transaction; what is in it is lost if the program is killed.
-
-    :param with_pictures: False writes views without their thumbnails
-    """
-
-    def __init__(self, encoder: ViewEncoder, with_pictures: bool = True) -> None:
-        self._encoder = encoder
-        self._with_pictures = with_pictures
-        self._items: list[MemoryItem] = []
-        self._displaced: list[Displaced] = []
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def add(self, view: ChosenView) -> None:
-        """Take in a view; one that it displaces need not be written any more."""
-        item, displaced_ns = view.item, view.displaced_ns
-        if displaced_ns is not None:
-            gone = (item.track_id, displaced_ns)
-            waiting = [i for i in self._items if (i.track_id, i.stamp_ns) != gone]
-            if len(waiting) == len(self._items):
-                self._displaced.append(Displaced(*gone))
-            self._items = waiting
-        self._items.append(item)
-
-    def write(self, writer: MemoryWriter) -> int:
-        """Embed and write all; return how many views that were. They are let go either way.
-
-        :raises EncodingError: if they cannot be embedded
-        :raises FlightMemoryError: if they cannot be written
-        """
-        items, displaced = self._items, self._displaced
-        self._items, self._displaced = [], []
-        if not items and not displaced:
-            return 0
-        embedded = self._encoder.embedded(items)
-        if not self._with_pictures:
-            embedded = [replace(item, thumbnail=b'') for item in embedded]
-        writer.add(embedded, displaced)
-        return len(items)
-
 
 # Views of a track, and looks at the scene, are this far apart at least: what is nearer in time
 # shows the same.

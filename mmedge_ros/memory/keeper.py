@@ -8,24 +8,69 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.core.run_record import count_failure
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.memory import FlightMemoryError
-from mmedge_ros.memory.build import MOST_IN_BATCH, OpenBatch
-from mmedge_ros.memory.encoders import MemoryEncoder
-from mmedge_ros.memory.store import MemoryWriter
+from mmedge_ros.memory.encoders import MemoryEncoder, ViewEncoder
+from mmedge_ros.memory.moment import MemoryItem
+from mmedge_ros.memory.store import Displaced, MemoryWriter
 from mmedge_ros.memory.views import ChosenView
 
 _LOG = logging.getLogger(__name__)
 # So many views may wait; more come only from a peer that floods the graph.
 _MOST_WAITING = 500
+MOST_IN_BATCH = 50
 # A batch stays open so long (s): what a killed program loses at most.
 OPEN_FOR = 1.0
 _NICE = 10
 _FORGETTING_EVERY = 600.0
+
+
+class OpenBatch:
+    """The views of one transaction; what is in it is lost if the program is killed.
+
+    :param with_pictures: False writes views without their thumbnails
+    """
+
+    def __init__(self, encoder: ViewEncoder, with_pictures: bool = True) -> None:
+        self._encoder = encoder
+        self._with_pictures = with_pictures
+        self._items: list[MemoryItem] = []
+        self._displaced: list[Displaced] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, view: ChosenView) -> None:
+        """Take in a view; one that it displaces need not be written any more."""
+        item, displaced_ns = view.item, view.displaced_ns
+        if displaced_ns is not None:
+            gone = (item.track_id, displaced_ns)
+            waiting = [i for i in self._items if (i.track_id, i.stamp_ns) != gone]
+            if len(waiting) == len(self._items):
+                self._displaced.append(Displaced(*gone))
+            self._items = waiting
+        self._items.append(item)
+
+    def write(self, writer: MemoryWriter) -> int:
+        """Embed and write all; return how many views that were. They are let go either way.
+
+        :raises EncodingError: if they cannot be embedded
+        :raises FlightMemoryError: if they cannot be written
+        """
+        items, displaced = self._items, self._displaced
+        self._items, self._displaced = [], []
+        if not items and not displaced:
+            return 0
+        embedded = self._encoder.embedded(items)
+        if not self._with_pictures:
+            embedded = [replace(item, thumbnail=b'') for item in embedded]
+        writer.add(embedded, displaced)
+        return len(items)
 
 
 class MemoryKeeper:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -118,3 +120,12 @@ def test_a_flood_is_dropped_and_counted(tmp_path: Path) -> None:
     for _ in range(510):  # nobody takes them yet
         keeper.offer(ChosenView(bare()))
     assert keeper.dropped == 10
+
+
+def test_what_flies_loads_nothing_that_reads_recordings() -> None:
+    code = (
+        'import sys, mmedge_ros.memory.keeper, mmedge_ros.memory.search; '
+        'print([name for name in ("rosbags", "mmedge_ros.replay") if name in sys.modules])'
+    )
+    loaded = subprocess.run([sys.executable, '-c', code], capture_output=True, check=True)
+    assert loaded.stdout.split() == [b'[]']
