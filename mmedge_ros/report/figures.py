@@ -48,8 +48,6 @@ from mmedge_ros.report.trajectories import Trajectory, start_ns
 
 LATENCY, STAGES = 'latency.png', 'stages.png'
 FIGURE_NAMES = (LATENCY, CONFIGURATIONS, STAGES, 'tracks.png', 'ranges.png', *ACCURACY_FIGURES)
-# Of earlier versions: they go when a report is written anew.
-RETIRED_FIGURES = ('units.png', 'strata.png', 'truth.png')
 _MOST_STAGES = 14
 _MOST_MODALITIES = 4
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 UNKNOWN = '–'
 TEMPLATES = Path(__file__).parent / 'templates'
 
-Estimated = Mapping[str, float | None]
-
 
 class Tile(NamedTuple):
     """A headline figure: its name, its value, and one line that puts it in place."""
@@ -61,8 +59,6 @@ def render_page(
         'base64': lambda png: base64.b64encode(png).decode(),
         'number': number,
         'percent': percent,
-        'level': level_words,
-        'difference': difference_words,
     }
     environment.filters |= {**written, **(filters or {})}
     by_name = {figure.name.removesuffix('.png'): figure for figure in figures}
@@ -93,24 +89,6 @@ def number(value: float | None, digits: int = 1, unit: str = '') -> str:
 def percent(value: float | None, digits: int = 1) -> str:
     """Write a share as percentage, or a dash where there is none."""
     return UNKNOWN if value is None else f'{100 * value:.{digits}f}\N{NO-BREAK SPACE}%'
-
-
-def level_words(estimate: Estimated) -> str:
-    """Write a figure with its interval."""
-    return _with_interval(estimate, '.3f', '–')
-
-
-def difference_words(estimate: Estimated) -> str:
-    """Write a difference with its interval."""
-    return _with_interval(estimate, '+.3f', ' to ')
-
-
-def _with_interval(estimate: Estimated, form: str, between: str) -> str:
-    value, low, high = (estimate[key] for key in ('value', 'low', 'high'))
-    if value is None:
-        return UNKNOWN
-    interval = '' if low is None or high is None else f' ({low:{form}}{between}{high:{form}})'
-    return f'{value:{form}}{interval}'
 
 
 def capital(words: str) -> str:

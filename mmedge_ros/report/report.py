@@ -57,7 +57,7 @@ def write_report(
     :raises ReportError: when the folder or a file in it cannot be written
     """
     # Drawing takes a second to import, which commands that draw nothing should not pay.
-    from mmedge_ros.report.figures import FIGURE_NAMES, RETIRED_FIGURES, draw_figures
+    from mmedge_ros.report.figures import FIGURE_NAMES, draw_figures
     from mmedge_ros.report.report_page import render_run_page
     from mmedge_ros.report.top_view import top_view
     from mmedge_ros.report.video import VIDEO
@@ -73,7 +73,7 @@ def write_report(
     }
     if record.updates:
         texts[UPDATES] = decision_lines(record.updates, record.picture_scale)
-    known = (*FIGURE_NAMES, *RETIRED_FIGURES, *PICTURE_NAMES, VIDEO, UPDATES)
+    known = (*FIGURE_NAMES, *PICTURE_NAMES, VIDEO, UPDATES)
     write_report_files(report, Path(folder), texts, figures, known, pictures.files)
     return report
 
