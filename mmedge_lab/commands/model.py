@@ -26,7 +26,7 @@ from mmedge_ros.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from mmedge_ros.report.detector_accuracy import DetectorAccuracy, StratumAccuracy
+    from mmedge_lab.judging.detector_accuracy import DetectorAccuracy, StratumAccuracy
 
 model_app = CommandGroup(no_args_is_help=True, help='Judge detectors and build bundles.')
 model_app.command('build')(build)

@@ -16,7 +16,7 @@ from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate, drawn_quanti
 from mmedge_lab.judging.run_bench import Judged
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.core.plain_values import plain_values
-from mmedge_ros.report.page import markdown_table, render_page
+from mmedge_ros.report.page import render_page
 from mmedge_ros.report.report_files import write_files
 
 _DIGITS = 5
@@ -300,3 +300,15 @@ def write_table(content: Mapping[str, Any], folder: Path, figures: Sequence[Any]
     files |= {f'{name}.md': table_markdown(content).encode(), f'{name}.html': page.encode()}
     files[f'{name}.json'] = f'{json.dumps(content, indent=1, allow_nan=False)}\n'.encode()
     write_files(folder, files)
+
+
+def markdown_table(
+    head: Sequence[str], rows: Sequence[Sequence[object]], align: str = '---:'
+) -> str:
+    """Write a Markdown table, its first column to the left and the others to the right.
+
+    :param align: of the other columns; ``---`` for the left
+    """
+    lines = [head, ['---', *(align for _ in head[1:])], *rows]
+    cells = [[str(text).replace('|', '/').replace('\n', ' ') for text in line] for line in lines]
+    return ''.join(f'| {" | ".join(line)} |\n' for line in cells)

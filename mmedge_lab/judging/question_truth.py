@@ -18,7 +18,12 @@ from mmedge_ros.memory.moment import STILL_BELOW, Motion
 from mmedge_ros.memory.query import Phrase
 from mmedge_ros.memory.relations import NEAR
 from mmedge_ros.memory.views import LEAST_HEIGHT
-from mmedge_ros.questions.observations import Observations, ObservedTrack, drone_path
+from mmedge_ros.questions.observations import (
+    ObservationLog,
+    Observations,
+    ObservedDrone,
+    ObservedTrack,
+)
 from mmedge_ros.questions.place_words import Anchor, PlaceLimit, Side
 from mmedge_ros.questions.question import Asked, Kind, Measure, Question, Sense
 from mmedge_ros.questions.time_words import Instant, Span
@@ -123,8 +128,18 @@ def true_observations(truth: GroundTruth, stamps_ns: NDArray[np.int64]) -> Obser
         moved = np.array(stamps_of, np.int64), np.array(positions), np.array(velocities)
         tracks.append(ObservedTrack(number, labels[0], *moved, exact, seen_then))
     known = np.array([frame is not None for frame in frames])
-    drone = drone_path(truth.ego, map(int, stamps))
+    drone = _drone_path(truth.ego, map(int, stamps))
     return Observations(tuple(tracks), stamps, known, truth.frame_id, drone)
+
+
+def _drone_path(ego: EgoMotion | None, stamps_ns: Iterable[int]) -> ObservedDrone | None:
+    """Return where the drone was at instants; None where nothing is known of its way."""
+    log = ObservationLog()
+    for stamp_ns in sorted(set(stamps_ns)):
+        log.add(
+            Decision(stamp_ns, stamp_ns, '', (), {}), None if ego is None else ego.at(stamp_ns)
+        )
+    return log.observations().drone
 
 
 def owners_of(ours: Observations, true: Observations) -> dict[int, int]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mmedge_lab.judging.detector_accuracy import DetectorAccuracy, judge_detector
 from mmedge_lab.training import OnShare, Report
 from mmedge_lab.training.flight_pictures import count_pictures, labelled_pictures, readable
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.replay.ground_truth import PERSON, TrueFrame
-from mmedge_ros.report.detector_accuracy import DetectorAccuracy, judge_detector
 from mmedge_ros.sensing.camera.image import Picture
 
 # Average precision needs the weak detections too; weaker ones only cost time.

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 
+from mmedge_lab.judging.detector_accuracy import judge_detector
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator, as_jpeg
 from mmedge_lab.training import Report, TrainingError
@@ -42,7 +43,6 @@ from mmedge_ros.encoding.onnx_detector import OnnxDetector
 from mmedge_ros.encoding.ultralytics_export import exported_onnx
 from mmedge_ros.monitoring.machine import machine_description
 from mmedge_ros.replay.ground_truth import PERSON, TrueFrame
-from mmedge_ros.report.detector_accuracy import judge_detector
 from mmedge_ros.sensing.camera.image import Picture
 
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_-]{0,31}')

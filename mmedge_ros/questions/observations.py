@@ -94,16 +94,6 @@ def observations_of(decisions: Iterable[Decision], ego: EgoMotion | None = None)
     return log.observations()
 
 
-def drone_path(ego: EgoMotion | None, stamps_ns: Iterable[int]) -> ObservedDrone | None:
-    """Return where the drone was at instants; None where nothing is known of its way."""
-    log = ObservationLog()
-    for stamp_ns in sorted(set(stamps_ns)):
-        log.add(
-            Decision(stamp_ns, stamp_ns, '', (), {}), None if ego is None else ego.at(stamp_ns)
-        )
-    return log.observations().drone
-
-
 _UNKNOWN = (np.full(3, np.nan), np.nan)
 _DECISION = np.dtype([('stamp', 'i8'), ('camera', '?'), ('position', 'f8', 3), ('heading', 'f8')])
 _TRACK = np.dtype(

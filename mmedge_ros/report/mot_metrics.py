@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,17 +18,13 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from mmedge_ros.core.data_types import FloatArray
-from mmedge_ros.report import ReportError
-from mmedge_ros.report.mot_text import NO_CLASS, NO_ID, MotBoxes
-from mmedge_ros.tracking.data_association import assign, intersection_over_union
+from mmedge_ros.tracking.data_association import assign
 
 MINIMUM_IOU = 0.5
+# The id of a box without an object, as detections have it.
+NO_ID = -1
 # Shares of its frames from which a person counts as mostly tracked, and below which mostly lost.
 MOSTLY_TRACKED, MOSTLY_LOST = 0.8, 0.2
-# Classes of the ground truth of 2016 and later (Milan et al., "MOT16", table 3).
-_PEDESTRIAN = 1
-# Person on a vehicle, static person, distractor, reflection: finding them is no mistake.
-_DISTRACTORS = (2, 7, 8, 12)
 
 
 @dataclass(frozen=True)
@@ -114,27 +110,6 @@ class _Tally:
     together: Counter[tuple[int, int]] = field(default_factory=Counter)
 
 
-def evaluate_mot(truth: MotBoxes, result: MotBoxes) -> MotFigures:
-    """Compare a result with the ground truth of its sequence.
-
-    True boxes with confidence 0 are left out. Where the ground truth names classes (MOT16
-    and later) only pedestrians count, and boxes of the result on distractors are left out.
-
-    :raises ReportError: for a ground truth without boxes or without ids
-    """
-    counted = truth.confidences != 0.0
-    distractors = truth.select(np.isin(truth.classes, _DISTRACTORS))
-    counted &= (truth.classes == NO_CLASS) | (truth.classes == _PEDESTRIAN)
-    if len(distractors):
-        result = _without_distractors(truth, result)
-    truth = truth.select(counted)
-    if not len(truth):
-        raise ReportError('the ground truth holds no box that counts; is it the right file?')
-    if np.any(truth.ids == NO_ID):
-        raise ReportError('the ground truth has boxes without an id; is it the right file?')
-    return evaluate_frames(_frames(truth, result))
-
-
 def evaluate_frames(frames: Iterable[MotFrame]) -> MotFigures:
     """Match true and result ids through frames, whatever closeness means.
 
@@ -155,33 +130,7 @@ def _tallied(frames: Iterable[MotFrame]) -> _Tally:
     return tally
 
 
-def _frames(truth: MotBoxes, result: MotBoxes) -> Iterator[MotFrame]:
-    true_frames, result_frames = truth.by_frame(), result.by_frame()
-    nothing = slice(0, 0)
-    for frame in sorted({*true_frames, *result_frames}):
-        true, boxes = true_frames.get(frame, nothing), result_frames.get(frame, nothing)
-        yield MotFrame(
-            truth.ids[true].tolist(),
-            result.ids[boxes].tolist(),
-            intersection_over_union(truth.boxes[true], result.boxes[boxes]),
-        )
-
-
-def _without_distractors(truth: MotBoxes, result: MotBoxes) -> MotBoxes:
-    """Leave out the boxes of the result whose best assignment is to a distractor."""
-    keep = np.ones(len(result), np.bool_)
-    true_frames = truth.by_frame()
-    for frame, boxes in result.by_frame().items():
-        if frame not in true_frames:
-            continue
-        true = true_frames[frame]
-        cost = _cost(intersection_over_union(truth.boxes[true], result.boxes[boxes]))
-        for row, column in assign(cost).pairs:
-            keep[boxes.start + column] = truth.classes[true.start + row] not in _DISTRACTORS
-    return result.select(keep)
-
-
-def _cost(iou: FloatArray) -> FloatArray:
+def matching_cost(iou: FloatArray) -> FloatArray:
     """Return 1 - IoU, infinite where the overlap is too small."""
     distance = 1.0 - iou
     return np.where(distance <= 1.0 - MINIMUM_IOU, distance, np.inf)
@@ -190,7 +139,7 @@ def _cost(iou: FloatArray) -> FloatArray:
 def _take_frame(tally: _Tally, frame: MotFrame) -> None:
     """Match one frame: earlier matches are kept, the others take the least distance."""
     true_ids, result_ids, iou = frame
-    cost = _cost(iou)
+    cost = matching_cost(iou)
     tally.frames += 1
     tally.true_boxes += len(true_ids)
     tally.result_boxes += len(result_ids)

@@ -94,15 +94,3 @@ def percent(value: float | None, digits: int = 1) -> str:
 def capital(words: str) -> str:
     """Write words as a title."""
     return words[:1].upper() + words[1:]
-
-
-def markdown_table(
-    head: Sequence[str], rows: Sequence[Sequence[object]], align: str = '---:'
-) -> str:
-    """Write a Markdown table, its first column to the left and the others to the right.
-
-    :param align: of the other columns; ``---`` for the left
-    """
-    lines = [head, ['---', *(align for _ in head[1:])], *rows]
-    cells = [[str(text).replace('|', '/').replace('\n', ' ') for text in line] for line in lines]
-    return ''.join(f'| {" | ".join(line)} |\n' for line in cells)

@@ -17,7 +17,7 @@ import numpy as np
 from mmedge_ros.core.data_types import CAMERA, Box, Decision
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.detector import Image
+from mmedge_ros.encoding.detector import DetectorOutput, Image
 from mmedge_ros.replay.ground_truth import PERSON
 from mmedge_ros.report import ReportError
 from mmedge_ros.report.box_comparison import (
@@ -26,7 +26,6 @@ from mmedge_ros.report.box_comparison import (
     decisions_near,
     moved_boxes,
 )
-from mmedge_ros.report.detector_accuracy import FindsObjects
 from mmedge_ros.report.truth_matching import best_overlaps
 
 # What a teacher is less sure of is no label.
@@ -35,6 +34,12 @@ TEACHER_SCORE = 0.35
 DETECTOR_SCORE = 0.25
 
 Labels = Mapping[int, Sequence[Box]]
+
+
+class FindsObjects(Protocol):
+    """A detector, as far as it is judged."""
+
+    def detect(self, image: Image) -> DetectorOutput: ...
 
 
 class SeenPicture(Protocol):

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.mot_text import NO_CLASS, MotBoxes, scores
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Box, Detection, Measurement, UnitFeatures
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, OPTICAL_TO_BODY, SensorGeometry
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
-from mmedge_ros.report.mot_text import NO_CLASS, MotBoxes, scores
 from mmedge_ros.tracking.decision_fusion import fuse_detections
 from mmedge_ros.tracking.pairing import PairedUnits
 from mmedge_ros.tracking.tracker import Tracker

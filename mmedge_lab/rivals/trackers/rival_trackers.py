@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_lab.judging.bench import UnmeasuredError
+from mmedge_lab.judging.mot_text import NO_CLASS, MotBoxes, scores
 from mmedge_ros.core.data_types import FloatArray
-from mmedge_ros.report.mot_text import NO_CLASS, MotBoxes, scores
 
 OURS = 'mmedge'
 # Classes of the package by what they are called in tables.

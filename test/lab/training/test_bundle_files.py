@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tiny_detector import write_tiny_detector
 
+from mmedge_lab.judging.detector_accuracy import DetectorAccuracy, StratumAccuracy
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.bundle_files import (
     file_entry,
@@ -18,7 +19,6 @@ from mmedge_lab.training.bundle_files import (
 from mmedge_lab.training.detector_evaluation import accuracy_facts
 from mmedge_lab.training.detector_training import DetectorSettings
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
-from mmedge_ros.report.detector_accuracy import DetectorAccuracy, StratumAccuracy
 
 
 def write(folder: Path) -> Path:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.mot_evaluation import evaluate_mot
+from mmedge_lab.judging.mot_text import NO_CLASS, MotBoxes, read_mot_text
 from mmedge_lab.rivals.trackers.mot_tracking import MotCamera, track_detections
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.report.mot_metrics import evaluate_mot
-from mmedge_ros.report.mot_text import NO_CLASS, MotBoxes, read_mot_text
 from mmedge_ros.tracking.tracker import TrackerParameters
 
 CAMERA = MotCamera(640, 480)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.mot_evaluation import evaluate_mot
+from mmedge_lab.judging.mot_text import NO_CLASS, NO_ID, MotBoxes, read_mot_text
 from mmedge_lab.rivals.trackers.rival_trackers import RIVALS, track_with_rival
-from mmedge_ros.report.mot_metrics import evaluate_mot
-from mmedge_ros.report.mot_text import NO_CLASS, NO_ID, MotBoxes, read_mot_text
 
 
 @pytest.fixture(params=sorted(RIVALS))

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.core.untrusted_files import read_bounded
 from mmedge_ros.report import ReportError
+from mmedge_ros.report.mot_metrics import NO_ID
 from mmedge_ros.report.report_files import write_files
 
 COLUMNS = 'frame,id,left,top,width,height,confidence,x,y,z'
-# The id of a box without an object, as in files of detections.
-NO_ID = -1
 # A picture with more boxes is no picture of people, and would take minutes to assign.
 MOST_BOXES_PER_FRAME = 1000
 LARGEST_FRAME = 1_000_000_000

@@ -13,15 +13,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import Detection, FloatArray
 from mmedge_ros.core.plain_values import plain_values
-from mmedge_ros.encoding.detector import DetectorOutput, Image
+from mmedge_ros.encoding.detector import Image
 from mmedge_ros.replay.ground_truth import PERSON, Conditions, TrueFrame
+from mmedge_ros.report.pseudo_labels import FindsObjects
 from mmedge_ros.report.truth_matching import (
     MINIMUM_HEIGHT,
     MINIMUM_IOU,
@@ -40,12 +41,6 @@ _RANGES = (0.0, 10.0, 20.0, 30.0, math.inf)
 # A hand behind a leaf does not make a person hidden.
 _UNHIDDEN = 0.95
 _DIGITS = 4
-
-
-class FindsObjects(Protocol):
-    """A detector, as far as it is judged here."""
-
-    def detect(self, image: Image) -> DetectorOutput: ...
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.core.data_types import Box, Detection
-from mmedge_ros.encoding.detector import DetectorOutput, Image
-from mmedge_ros.replay.ground_truth import Conditions, TrueFrame
-from mmedge_ros.report.detector_accuracy import (
+from mmedge_lab.judging.detector_accuracy import (
     DetectorAccuracy,
     StratumAccuracy,
     average_precision,
     judge_detector,
 )
+from mmedge_ros.core.data_types import Box, Detection
+from mmedge_ros.encoding.detector import DetectorOutput, Image
+from mmedge_ros.replay.ground_truth import Conditions, TrueFrame
 
 PICTURE = np.zeros((480, 640, 3), np.uint8)
 DAY = Conditions('park', 'day', 'near')

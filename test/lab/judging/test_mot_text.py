@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.report import ReportError
-from mmedge_ros.report.mot_metrics import evaluate_mot
-from mmedge_ros.report.mot_text import (
+from mmedge_lab.judging.mot_evaluation import evaluate_mot
+from mmedge_lab.judging.mot_text import (
     NO_CLASS,
     NO_ID,
     MotBoxes,
@@ -19,6 +18,7 @@ from mmedge_ros.report.mot_text import (
     scores,
     write_mot_text,
 )
+from mmedge_ros.report import ReportError
 
 LINE = '1,3,11,21,40,100,0.9,-1,-1,-1\n'
 
