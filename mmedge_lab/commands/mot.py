@@ -14,12 +14,12 @@ from rich.table import Table
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.mot_evaluation import evaluate_mot
-from mmedge_lab.judging.mot_text import NO_ID, read_mot_text, scores, write_mot_text
+from mmedge_lab.judging.mot_text import read_mot_text, scores, write_mot_text
 from mmedge_lab.rivals.trackers.mot_tracking import MotCamera, track_detections
 from mmedge_lab.rivals.trackers.rival_trackers import OURS, RIVALS, track_with_rival
 from mmedge_ros.commands.display import say
 from mmedge_ros.core.plain_values import plain_values
-from mmedge_ros.report.mot_metrics import MINIMUM_IOU, MotFigures
+from mmedge_ros.report.mot_metrics import MINIMUM_IOU, NO_ID, MotFigures
 from mmedge_ros.report.report_files import write_files
 
 _DIGITS = 6

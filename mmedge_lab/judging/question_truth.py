@@ -6,14 +6,15 @@ An object is in view where a picture shows at least half of it, 14 px high or mo
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.core.data_types import NS_PER_S, FloatArray
+from mmedge_ros.core.data_types import NS_PER_S, Decision, FloatArray
+from mmedge_ros.geometry.ego_motion import EgoMotion
 from mmedge_ros.memory.moment import STILL_BELOW, Motion
 from mmedge_ros.memory.query import Phrase
 from mmedge_ros.memory.relations import NEAR

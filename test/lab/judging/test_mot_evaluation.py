@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_lab.judging.mot_evaluation import evaluate_mot
-from mmedge_lab.judging.mot_text import NO_CLASS, NO_ID, MotBoxes, read_mot_text
+from mmedge_lab.judging.mot_text import NO_CLASS, MotBoxes, read_mot_text
 from mmedge_ros.report import ReportError
-from mmedge_ros.report.mot_metrics import MotFigures
+from mmedge_ros.report.mot_metrics import NO_ID, MotFigures
 
 # frame, id, x
 Place = tuple[int, int, float]

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from mmedge_lab.judging.mot_evaluation import evaluate_mot
 from mmedge_lab.judging.mot_text import (
     NO_CLASS,
-    NO_ID,
     MotBoxes,
     read_mot_text,
     scores,
     write_mot_text,
 )
 from mmedge_ros.report import ReportError
+from mmedge_ros.report.mot_metrics import NO_ID
 
 LINE = '1,3,11,21,40,100,0.9,-1,-1,-1\n'
 

@@ -10,8 +10,9 @@ import pytest
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.mot_evaluation import evaluate_mot
-from mmedge_lab.judging.mot_text import NO_CLASS, NO_ID, MotBoxes, read_mot_text
+from mmedge_lab.judging.mot_text import NO_CLASS, MotBoxes, read_mot_text
 from mmedge_lab.rivals.trackers.rival_trackers import RIVALS, track_with_rival
+from mmedge_ros.report.mot_metrics import NO_ID
 
 
 @pytest.fixture(params=sorted(RIVALS))
