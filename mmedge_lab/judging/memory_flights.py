@@ -6,7 +6,10 @@ replayed once.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import time
+import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -45,12 +48,7 @@ from mmedge_ros.memory.store_file import FILE_NAME
 from mmedge_ros.memory.views import MARGIN, object_thumbnail, picture_of
 from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.report.report_files import (
-    arrays_bytes,
-    kept_content,
-    read_arrays,
-    write_files,
-)
+from mmedge_ros.report.report_files import kept_content, write_files
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image
 
@@ -58,6 +56,7 @@ from mmedge_ros.sensing.camera.image import decode_image
 EXIT = 'exit_{}'
 PICTURE, TRUE_BOXES, MEAN_COLOUR = 'picture', 'true_boxes', 'mean_colour'
 _VIEWS = 'views.npz'
+_DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +106,7 @@ def remember(bundle: Path, folder: Path, subject: Subject) -> Sums:
         table = memory.table()
         owners = [_owner(truth, table.item(row)) for row in range(len(table))]
         embedded, spent = _embedded(bundle, memory, truth, owners, recording)
-        kept = arrays_bytes(
+        kept = _arrays_bytes(
             subject.name,
             owners=np.array(owners, np.int64),
             objects=np.array([(n, scrubbed.get(n, 0)) for n in heights], np.int64).reshape(-1, 2),
@@ -134,7 +133,7 @@ def read_remembered(folder: Path, subject: Subject) -> RememberedFlight:
     """
     link = _link(folder, subject)
     content, made = kept_content(link.parent / _VIEWS), read_description(link)
-    arrays = None if content is None else read_arrays(content, subject.name)
+    arrays = None if content is None else _read_arrays(content, subject.name)
     if arrays is None or made is None:
         raise EvaluationError(
             f'flight {subject.name}: its views were written and cannot be read; delete '
@@ -245,3 +244,28 @@ def _shown(thumbnail: bytes) -> Image:
 
 
 _BLANK: Image = np.zeros((72, 48, 3), np.uint8)
+
+
+def _arrays_bytes(key: str, **arrays: NDArray[np.generic]) -> bytes:
+    """Return a compressed file of arrays behind its SHA-256.
+
+    :param key: says what the arrays belong to
+    """
+    content = io.BytesIO()
+    # numpy types its own options as booleans, which every further name then clashes with.
+    np.savez_compressed(content, key=np.array(key), **arrays)  # type: ignore[arg-type]
+    body = content.getvalue()
+    return hashlib.sha256(body).digest() + body
+
+
+def _read_arrays(content: bytes, key: str) -> dict[str, NDArray[Any]] | None:
+    """Read arrays back; None for a damaged file or one of another key."""
+    digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as file:
+            arrays = dict(file.items())
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        return None
+    return arrays if 'key' in arrays and str(arrays['key']) == key else None

@@ -59,8 +59,6 @@ def ask(
     It is replayed once for all questions. Looks are those of its memory (mmedge memory build).
     """
     model, projector = shared['model'], shared['projector']
-    if projector and not model:
-        raise typer.BadParameter('goes with --model GGUF', param_hint='--mmproj')
     if not 0.0 < within <= _LONGEST:
         raise typer.BadParameter(f'name 0 to {_LONGEST:.0f} s', param_hint='--within')
     with plain_errors():
@@ -68,8 +66,11 @@ def ask(
         from mmedge_ros.questions.answering import ask as answer_to
         from mmedge_ros.questions.language_model import language_model
         from mmedge_ros.questions.looks import with_looks
+        from mmedge_ros.questions.model_client import is_endpoint
         from mmedge_ros.questions.observed_flight import observe_flight
 
+        if projector and (not model or is_endpoint(model)):
+            raise typer.BadParameter('goes with --model GGUF', param_hint='--mmproj')
         opened = language_model(model, Path(projector) if projector else None) if model else None
         with StatusLine(f'watching {flight.name}') as line:
             known = observe_flight(str(flight), detector, line.advance)

@@ -7,7 +7,6 @@ are tracked, people and others.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from mmedge_ros.core.data_types import (
 )
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.default_model import default_detector
-from mmedge_ros.encoding.detector import DetectorParameters, Image
+from mmedge_ros.encoding.detector import Image
 from mmedge_ros.encoding.pair_description import pair_warning
 from mmedge_ros.encoding.recent_pictures import box_in
 from mmedge_ros.memory import FlightMemoryError
@@ -37,8 +36,7 @@ from mmedge_ros.memory.views import (
     seen_track,
     with_drone,
 )
-from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.replay.offline_session import OfflineOptions, replay_detector, replay_offline
+from mmedge_ros.replay.offline_session import OnShare, follow_everything, replay_detector
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image
@@ -48,8 +46,6 @@ from mmedge_ros.sensing.camera.image import decode_image
 _APART_NS = NS_PER_S // 5
 # Of the time: replaying takes most of it.
 _REPLAYING = 0.8
-
-OnShare = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -93,21 +89,17 @@ def build_memory(
         embedding = default_detector(encoder) if encoder else bundle_that_embeds(model)
         warning = pair_warning(embedding, opened.is_simulated)
     opened_encoder = open_encoder(embedding)
-    options = OfflineOptions(
-        recording,
-        str(model),
-        profile=profile,
-        detection=replace(DetectorParameters(), labels=()),
-        pipeline=PipelineParameters(updates=False),
-        configurations=configurations,
-    )
     folder = memory_folder(recording)
     remove_older(folder)
     is_there = (folder / FILE_NAME).exists()
     # Opened first: what cannot be written is said before the flight is replayed.
     with MemoryWriter(folder, None if is_there else opened_encoder.header) as writer:
-        record = replay_offline(
-            options, lambda share, _: on_share(_REPLAYING * share, 'following what moves')
+        record = follow_everything(
+            recording,
+            str(model),
+            lambda share, words: on_share(_REPLAYING * share, words),
+            profile,
+            configurations,
         )
         writer.forget_all()
     builder = _Builder(record, opened_encoder)

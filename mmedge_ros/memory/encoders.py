@@ -91,7 +91,7 @@ class MemoryEncoder(ViewEncoder):
     A whole picture says nothing in the space of objects, and is found by time, place and light.
 
     :param leave_at: how many of its stages run; None: as far as the last head of a tap, which was
-        measured to find as much as the end does, sooner (docs/memory.md)
+        measured to find as much as the end does, sooner (docs/results/memory.md)
     :raises EncodingError: if the bundle has no recogniser, it cannot be opened, or it has no head
         at this exit
     """

@@ -36,7 +36,7 @@ from mmedge_ros.report.page import Tile, render_page
 from mmedge_ros.report.report_files import write_files
 
 # A page is to open on a phone; of larger memories it holds what is seen best.
-MOST_MOMENTS, MOST_PICTURE_BYTES = 3000, 16 << 20
+MOST_ON_PAGE, MOST_PICTURE_BYTES = 3000, 16 << 20
 _SCRIPTS = ('memory_search.js.j2', 'memory_page.js.j2')
 _COLOURS = 7  # of page.css.j2
 _BAGS = ('.mcap', '.db3')
@@ -308,11 +308,11 @@ def _keep_best(flights: Sequence[_Flight]) -> int:
         for place, flight in enumerate(flights)
         for group, row in flight.best().items()
     )
-    chosen = {(place, group) for _, place, group in ranked[:MOST_MOMENTS]}
+    chosen = {(place, group) for _, place, group in ranked[:MOST_ON_PAGE]}
     for place, flight in enumerate(flights):
         groups = flight.groups[flight.rows].tolist()
         flight.rows = flight.rows[[(place, group) in chosen for group in groups]]
-    return max(len(ranked) - MOST_MOMENTS, 0)
+    return max(len(ranked) - MOST_ON_PAGE, 0)
 
 
 def _place(item: MemoryItem) -> tuple[float, float] | None:

@@ -51,7 +51,7 @@ class SearchedMemory(Protocol):
     def table(self) -> ItemTable: ...
 
 
-# The scorer for vectors of a bundle.
+# The scorer for vectors of a bundle; it raises FlightMemoryError if that is not here.
 ScorerFor = Callable[[StoreHeader], QueryScorer]
 
 

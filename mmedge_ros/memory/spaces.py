@@ -152,7 +152,10 @@ Space = AttributeSpace | PairSpace
 
 
 def scorer_for(bundles: Iterable[Path]) -> Callable[[StoreHeader], Space]:
-    """Return what finds the scorer of a memory among bundles and pairs."""
+    """Return what finds the scorer of a memory among bundles and pairs; damaged ones are left out.
+
+    It raises FlightMemoryError if what made the memory is not among these.
+    """
     spaces: dict[str, Space] = {}
     for folder in bundles:
         try:

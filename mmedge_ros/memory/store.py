@@ -61,8 +61,8 @@ class ItemTable:
 
     ``integers`` (N,) and ``texts`` (N,) by the names of their columns; ``facts`` (N,) of the type
     `FACTS`. ``vectors`` (N, D) are those of the encoder, 0 where the item has none; `taps` returns
-    the others. ``damaged`` is
-    how many items were left out because they hold what no item can hold.
+    the others. ``damaged`` is how many items were left out because they hold what no item can
+    hold.
     """
 
     integers: dict[str, Integers]
@@ -289,8 +289,7 @@ class MemoryWriter:
         """Forget what was seen before an instant; return how many items that were.
 
         Their bytes are gone from the files of the memory afterwards, and so is a page in its
-        folder. What the file system or a
-        flash chip keeps of freed blocks is beyond our reach.
+        folder. What the file system or a flash chip keeps of freed blocks is beyond our reach.
 
         :raises FlightMemoryError: if it cannot be written, or another program is reading
         """
@@ -401,17 +400,14 @@ class MemoryReader:
 
         :raises FlightMemoryError: if the file cannot be read
         """
-        content = self._blob('thumbnail', number, LARGEST_THUMBNAIL)
-        return content if content.startswith(_JPEG) else b''
-
-    def _blob(self, column: str, number: int, most: int) -> bytes:
         with explained(self._path):
             found = self._connection.execute(
-                f'SELECT {column} FROM items WHERE id = ? '
-                f"AND typeof({column}) = 'blob' AND length({column}) <= ?",
-                (number, most),
+                'SELECT thumbnail FROM items WHERE id = ? '
+                "AND typeof(thumbnail) = 'blob' AND length(thumbnail) <= ?",
+                (number, LARGEST_THUMBNAIL),
             ).fetchone()
-        return bytes(found[0]) if found else b''
+        content = bytes(found[0]) if found else b''
+        return content if content.startswith(_JPEG) else b''
 
 
 def _rows(vectors: Sequence[Vectors]) -> list[bytes]:

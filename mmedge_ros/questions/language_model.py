@@ -16,6 +16,7 @@ from mmedge_ros.questions.model_client import (
     ModelError,
     StreamedAnswer,
     ask_endpoint,
+    is_endpoint,
     never,
     read_endpoint,
 )
@@ -155,7 +156,7 @@ def language_model(
 
     :raises ModelError: for an address that is none of this machine
     """
-    if '://' in name or name.startswith('unix:'):
+    if is_endpoint(name):
         return RunningModel(read_endpoint(name))
     return OwnModel(ModelServer(ModelFiles(Path(name), projector)), stays)
 

@@ -55,7 +55,7 @@ class RememberedLooks:
         places = self.space.places()
         part, value = attribute
         if part in places['whole']:
-            is_known = any(value in colour for colour in self.space.places()['colours'])
+            is_known = any(value in colour for colour in places['colours'])
         else:
             is_known = part in places['parts'] and value in places['parts'][part][1]
         if not is_known:

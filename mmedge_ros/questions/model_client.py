@@ -84,6 +84,11 @@ class Endpoint:
         )
 
 
+def is_endpoint(name: str) -> bool:
+    """Say whether a model is named by an address of a server, and not by a file."""
+    return '://' in name or name.startswith('unix:')
+
+
 def read_endpoint(text: str) -> Endpoint:
     """Read ``http://127.0.0.1:8080``, with or without a path such as ``/v1``, or ``unix:/a/b``.
 
@@ -134,7 +139,6 @@ def ask_endpoint(
     bound: bool = True,
     most_tokens: int = MOST_TOKENS,
     is_cancelled: Callable[[], bool] = never,
-    transport: httpx2.AsyncBaseTransport | None = None,
 ) -> StreamedAnswer:
     """Ask a model, and cut it off at the deadline.
 
@@ -142,7 +146,6 @@ def ask_endpoint(
     :param deadline: instant (s) of `time.monotonic`
     :param bound: whether an answer has the form of `ANSWER_SCHEMA`; else any words are one
     :param is_cancelled: asked at least every tenth of a second
-    :param transport: what carries requests; that of the endpoint if None
     :raises ModelError: if there is no such answer by then
     """
     try:
@@ -159,7 +162,7 @@ def ask_endpoint(
     chat = _Chat(endpoint, bound, on_first_token)
 
     async def asked() -> str:
-        way = transport or httpx2.AsyncHTTPTransport(verify=False, uds=endpoint.socket or None)
+        way = httpx2.AsyncHTTPTransport(verify=False, uds=endpoint.socket or None)
         # Neither a proxy nor a .netrc of the environment is used; the deadline ends every wait.
         async with httpx2.AsyncClient(transport=way, timeout=None, trust_env=False) as client:
             answering = asyncio.ensure_future(chat.answered(client, request))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
-from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.questions.observations import observations_of
 from mmedge_ros.questions.selection import KnownFlight
-from mmedge_ros.replay.offline_session import OfflineOptions, replay_detector, replay_offline
+from mmedge_ros.replay.offline_session import OnShare, follow_everything, replay_detector
 from mmedge_ros.replay.recording import Recording
-
-OnShare = Callable[[float, str], None]
 
 
 def observe_flight(
@@ -32,16 +28,11 @@ def observe_flight(
     """
     with Recording(recording) as opened:
         model = replay_detector(opened, detector) if CAMERA in opened.modalities else None
-    detection = replace(DetectorParameters(), labels=())
     # Of what no detector knows, not seeing it says nothing.
-    labels = () if model is None else tuple(dict.fromkeys(open_detector(model, detection).labels))
-    options = OfflineOptions(
-        recording,
-        '' if model is None else str(model),
-        profile=profile,
-        pipeline=PipelineParameters(updates=False),
-        detection=detection,
-    )
-    record = replay_offline(options, lambda share, _: on_share(share, 'following what moves'))
+    labels: tuple[str, ...] = ()
+    if model is not None:
+        detection = replace(DetectorParameters(), labels=())
+        labels = tuple(dict.fromkeys(open_detector(model, detection).labels))
+    record = follow_everything(recording, str(model or ''), on_share, profile)
     observations = observations_of(record.decisions, record.ego)
     return KnownFlight(observations, labels=labels, problems=tuple(record.problems))

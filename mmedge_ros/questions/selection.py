@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -56,19 +56,6 @@ class Chosen(NamedTuple):
     track: ObservedTrack
     rows: NDArray[np.bool_]
     is_sure: bool = True
-
-    @property
-    def cut(self) -> ObservedTrack:
-        """The track as if it had been perceived only there."""
-        track, rows = self.track, self.rows
-        return replace(
-            track,
-            stamps_ns=track.stamps_ns[rows],
-            positions=track.positions[rows],
-            velocities=track.velocities[rows],
-            deviations=track.deviations[rows],
-            seen=track.seen[rows],
-        )
 
 
 @dataclass(frozen=True)
@@ -137,7 +124,7 @@ class Selector:
             return track.deviations
         other = self.track(anchor.track)
         return np.asarray(
-            np.hypot(track.deviations, _at(other, other.deviations, track.stamps_ns))
+            np.hypot(track.deviations, _at(other.stamps_ns, other.deviations, track.stamps_ns))
         )
 
     def motion(self, track: ObservedTrack, motion: Motion) -> NDArray[np.bool_]:
@@ -204,7 +191,7 @@ class Selector:
             return np.tile(anchor.spot, (len(stamps_ns), 1))
         if anchor.track is not None:
             other = self.track(anchor.track)
-            return _at(other, other.positions[:, :2], stamps_ns)
+            return _at(other.stamps_ns, other.positions[:, :2], stamps_ns)
         drone = self.observations.drone
         if drone is None or not len(drone.stamps_ns):
             raise QuestionError(
@@ -219,9 +206,11 @@ class Selector:
         for other in self.chosen((phrase,), (), *whole):
             if other.track.id == track.id:
                 continue
-            gaps = track.positions[:, :2] - _at(
-                other.cut, other.cut.positions[:, :2], track.stamps_ns
+            stamps_ns, places = (
+                other.track.stamps_ns[other.rows],
+                other.track.positions[other.rows],
             )
+            gaps = track.positions[:, :2] - _at(stamps_ns, places[:, :2], track.stamps_ns)
             nearest = np.fmin(nearest, np.hypot(gaps[:, 0], gaps[:, 1]))
         return nearest
 
@@ -245,12 +234,12 @@ def _lasts(stamps_ns: Stamps, held: NDArray[np.bool_], rows: NDArray[np.bool_]) 
     return count > 0 and count >= min(least, whole)
 
 
-def _at(track: ObservedTrack, values: FloatArray, stamps_ns: Stamps) -> FloatArray:
-    """Return values (M, ...) of a track at other stamps (N,); NaN where there are none."""
+def _at(known_ns: Stamps, values: FloatArray, stamps_ns: Stamps) -> FloatArray:
+    """Return values (M, ...) of stamps (M,) at other stamps (N,); NaN where there are none."""
     found = np.full((len(stamps_ns), *values.shape[1:]), np.nan)
-    if len(track.stamps_ns):
-        places = np.minimum(np.searchsorted(track.stamps_ns, stamps_ns), len(track.stamps_ns) - 1)
-        same = track.stamps_ns[places] == stamps_ns
+    if len(known_ns):
+        places = np.minimum(np.searchsorted(known_ns, stamps_ns), len(known_ns) - 1)
+        same = known_ns[places] == stamps_ns
         found[same] = values[places[same]]
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mmedge_ros.core.data_types import (
@@ -31,6 +31,9 @@ from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.sensing.radar.filter import RadarLimits
+
+# Called with a share, 0..1, of what there is to do, and with words for what is being done.
+OnShare = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,31 @@ def replay_offline(
         'peak_rss_mb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
     }
     return record
+
+
+def follow_everything(
+    recording: str,
+    detector: str,
+    on_share: OnShare,
+    profile: str = '',
+    configurations: tuple[Configuration, ...] = (),
+) -> RunRecord:
+    """Replay a recording with all labels of the detector tracked, people and others.
+
+    Nothing is published between decisions. The options are those of `OfflineOptions`, and errors
+    those of `replay_offline`.
+
+    :param on_share: called with the share of the recording done, and with what is being done
+    """
+    options = OfflineOptions(
+        recording,
+        detector,
+        profile=profile,
+        pipeline=PipelineParameters(updates=False),
+        detection=replace(DetectorParameters(), labels=()),
+        configurations=configurations,
+    )
+    return replay_offline(options, lambda share, _: on_share(share, 'following what moves'))
 
 
 def replay_detector(recording: Recording, named: str) -> Path:

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
 import json
 import os
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from mmedge_ros.report import ReportError
 
@@ -22,7 +16,6 @@ if TYPE_CHECKING:
 
 REPORT = 'report.json'
 _LARGEST_KEPT = 50 << 20
-_DIGEST_BYTES = 32
 
 
 def require_writable(folder: Path) -> None:
@@ -79,31 +72,6 @@ def kept_content(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
-
-
-def arrays_bytes(key: str, **arrays: NDArray[np.generic]) -> bytes:
-    """Return a compressed file of arrays behind its SHA-256.
-
-    :param key: says what the arrays belong to
-    """
-    content = io.BytesIO()
-    # numpy types its own options as booleans, which every further name then clashes with.
-    np.savez_compressed(content, key=np.array(key), **arrays)  # type: ignore[arg-type]
-    body = content.getvalue()
-    return hashlib.sha256(body).digest() + body
-
-
-def read_arrays(content: bytes, key: str) -> dict[str, NDArray[Any]] | None:
-    """Read arrays back; None for a damaged file or one of another key."""
-    digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    if hashlib.sha256(body).digest() != digest:
-        return None
-    try:
-        with np.load(io.BytesIO(body), allow_pickle=False) as file:
-            arrays = dict(file.items())
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        return None
-    return arrays if 'key' in arrays and str(arrays['key']) == key else None
 
 
 def write_files(folder: Path, files: Mapping[str, bytes], obsolete: Iterable[str] = ()) -> None:

@@ -128,7 +128,8 @@ def test_where_the_model_fails_the_measured_answer_stays(flight: Path, tmp_path:
     [
         (('--model', 'http://example.org'), 'this machine'),
         (('--model', 'http://127.0.0.1', '--within', '0'), 'name 0 to 600 s'),
-        (('--mmproj', __file__), 'goes with --model'),
+        (('--mmproj', __file__), 'goes with --model GGUF'),
+        (('--model', 'unix:/no.sock', '--mmproj', __file__), 'goes with --model GGUF'),
     ],
 )
 def test_a_model_that_cannot_be_asked_is_refused(

@@ -99,7 +99,7 @@ def test_a_damaged_memory_is_said_before_the_flight_is_replayed(
     copy.symlink_to(flight)
     copy.with_name('other.memory').mkdir()
     copy.with_name('other.memory').joinpath('memory.sqlite').write_bytes(b'nothing of ours' * 99)
-    monkeypatch.setattr(build, 'replay_offline', None)
+    monkeypatch.setattr(build, 'follow_everything', None)
     with pytest.raises(FlightMemoryError, match='damaged'):
         build_memory(str(copy), 'flight_people')
 

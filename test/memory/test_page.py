@@ -115,7 +115,7 @@ def test_places_are_on_a_map_with_y_up_and_times_on_a_line(tmp_path: Path) -> No
 def test_of_a_large_memory_the_page_holds_what_is_seen_best_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page, 'MOST_MOMENTS', 2)
+    monkeypatch.setattr(page, 'MOST_ON_PAGE', 2)
     views = [seen('person red', n, n, size=10.0 * n) for n in range(1, 6)]
     outline = page_of(tmp_path, *views)
     assert 'person 5' in outline.words

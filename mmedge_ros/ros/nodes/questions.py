@@ -25,6 +25,7 @@ from mmedge_ros.memory.query import LONGEST_QUERY
 from mmedge_ros.questions.describing import DescribeParameters
 from mmedge_ros.questions.language_model import LanguageModel, Phase, language_model
 from mmedge_ros.questions.live_flight import LiveFlight
+from mmedge_ros.questions.model_client import is_endpoint
 from mmedge_ros.questions.question_worker import AskedQuestion, LiveAnswer, QuestionWorker
 from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.describing_output import DescribingOutput
@@ -78,8 +79,7 @@ class QuestionParameters:
         :raises ParameterError: for a projector without a GGUF
         :raises ModelError: for an address that is none of this machine
         """
-        is_server = '://' in self.model or self.model.startswith('unix:')
-        if self.projector and (not self.model or is_server):
+        if self.projector and (not self.model or is_endpoint(self.model)):
             raise ParameterError('projector: goes with a GGUF file as model')
         projector = Path(self.projector) if self.projector else None
         stays = bool(self.describe.kinds)
