@@ -11,7 +11,7 @@ from typing import Any, cast
 import bag_fixtures as flight
 import pytest
 from flight_fixtures import flight as transforms_of_a_flight
-from live_graph import Bystander, run_node
+from live_graph import Bystander
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage, PointCloud2
@@ -147,30 +147,3 @@ def test_static_transforms_are_published_and_moving_ones_played(
     monkeypatch.setitem(sys.modules, 'tf2_msgs.msg', None)
     with Recording(bag) as recording:
         assert TRANSFORMS not in create_outputs(cast('Node', Publishing()), recording, given)
-
-
-@pytest.mark.parametrize('description', ['[[', '{}x', '["fusion"]', '3'])
-def test_one_process_refuses_what_describes_no_nodes(description: str) -> None:
-    done = run_single_process(description)
-    assert done[0] == 1
-    assert done[1].startswith('single_process: not a description of nodes')
-
-
-def test_one_process_passes_on_what_a_member_says() -> None:
-    arguments = '["--ros-args", "-p", "nonsense:=1"]'
-    code, words = run_single_process(f'[["visualizer", {arguments}]]')
-    assert (code, words) == (
-        1,
-        "single_process: unknown parameter 'nonsense'; the nearest valid one is "
-        "'image_transport'\n",
-    )
-    code, words = run_single_process('[["fly", []]]')
-    assert code == 1
-    assert words.startswith("single_process: no node 'fly'; there are bag_player, bag_recorder, ")
-    assert run_single_process('[["fusion", ["--ros-args", "-p", "broken"]]]')[0] == 1
-
-
-def run_single_process(description: str) -> tuple[int, str]:
-    done = run_node('single_process', before=(description,))
-    assert 'Traceback' not in done.stderr
-    return done.returncode, done.stderr

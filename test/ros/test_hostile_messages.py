@@ -1,4 +1,4 @@
-"""No message ends a node: what cannot be used is said and left out."""
+"""No message ends a node: what cannot be used is said and left out, and leases are obeyed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commander import scan
+from commander import Commander, scan
 from hand_made_decisions import a_unit
-from live_graph import Bystander, check_decision
+from live_graph import Bystander, check_decision, stamps_of
 from nav_msgs.msg import Odometry
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import CameraInfo, PointCloud2
 
 from mmedge_ros import msg
-from mmedge_ros.core.data_types import UnitOutcome
+from mmedge_ros.core.data_types import NS_PER_S, UnitOutcome
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import perception_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
@@ -30,7 +30,7 @@ def graph(bystander: Bystander, tmp_path: Path) -> Iterator[ProcessGroup]:
         yield group
 
 
-def test_fusion_and_encoder_go_on_after_every_message(
+def test_fusion_and_encoder_go_on_after_every_message_and_obey_a_lease(
     graph: ProcessGroup, bystander: Bystander
 ) -> None:
     node = bystander.node
@@ -46,7 +46,13 @@ def test_fusion_and_encoder_go_on_after_every_message(
         )
     }
     configurations = node.create_publisher(msg.Configuration, names.CONFIGURATION, qos.LATCHED)
-    node.create_timer(0.04, lambda: scans.publish(scan(time.time_ns())))
+    sent: list[int] = []
+
+    def send() -> None:
+        sent.append(time.time_ns())
+        scans.publish(scan(sent[-1]))
+
+    node.create_timer(0.04, send)
     bystander.wait_until(lambda: len(bystander.decisions) > 3)
     # Two of them the bystander hears himself.
     listeners = {
@@ -106,9 +112,31 @@ def test_fusion_and_encoder_go_on_after_every_message(
     for decision in sound()[-3:]:
         check_decision(decision)
     assert len(good) >= 10
+    _check_a_lease(bystander, sent)
     assert graph.watch() == []
     words = graph.last_words('fusion', 99)
     assert 'Traceback' not in words + graph.last_words('radar_encoder', 99)
+
+
+def _check_a_lease(bystander: Bystander, sent: list[int]) -> None:
+    """Check that the encoder leaves out what it is told to skip, and resumes by itself."""
+    commander = Commander(bystander)
+    bystander.wait_until(lambda: commander.is_heard)
+    begin_ns = time.time_ns()
+    end_ns = commander.skip('radar', 0.4)
+
+    def skipped() -> list[int]:
+        receipts = (r for r in bystander.receipts if r.outcome == UnitOutcome.SKIPPED)
+        return [conversions.from_time(r.header.stamp) for r in receipts]
+
+    bystander.wait_until(skipped)
+    bystander.wait_until(lambda: stamps_of(bystander.features, 'radar')[-1] > end_ns)
+    encoded = stamps_of(bystander.features, 'radar')
+    # It may take the encoder a moment to hear of it.
+    during = {s for s in sent if begin_ns + NS_PER_S // 5 <= s < end_ns}
+    assert during.isdisjoint(encoded)
+    assert set(skipped()) <= {s for s in sent if begin_ns <= s < end_ns}
+    assert set(skipped()).isdisjoint(encoded)
 
 
 def _units_that_cannot_be() -> list[msg.UnitFeatures]:

@@ -18,6 +18,7 @@ from fake_model_server import DONE, STREAM, Scripts, answered, listening
 from hand_made_sights import sighted, standing
 from live_graph import Bystander
 from rclpy.action import ActionClient
+from short_folders import short_folder
 from std_msgs.msg import String
 
 from mmedge_ros import action, msg
@@ -25,11 +26,12 @@ from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Decision
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
-from mmedge_ros.ros.messages.conversions import to_track_array
+from mmedge_ros.ros.messages.conversions import from_time, to_track_array
 
 # As many decisions as a queue holds.
 SECONDS = 2.0
 PEOPLE = 'how many people were seen?'
+TOTAL = 20.0
 
 
 class Result(NamedTuple):
@@ -98,6 +100,12 @@ class Asker:
         return str(found[0]).partition('\n')[2]
 
 
+def decision_now() -> msg.TrackArray:
+    now_ns = time.time_ns()
+    track = sighted(7, 3, 0, standing())
+    return to_track_array(Decision(now_ns, now_ns, 'odom', (track,), {}, published_ns=now_ns))
+
+
 Started = Callable[..., AbstractContextManager[ProcessGroup]]
 
 
@@ -155,17 +163,42 @@ def test_a_count_is_answered_with_evidence_and_whatever_is_asked_the_node_lives(
         assert list(group.pids) == ['questions']
 
 
-def test_a_model_says_more_and_phases_come_in_order(
-    started: Started, bystander: Bystander, tmp_path: Path
+def test_a_model_answers_and_describes_and_its_claim_ends_within_its_lease_when_it_dies(
+    started: Started, bystander: Bystander
 ) -> None:
+    node, sentences, demands = bystander.node, list[str](), list[msg.LatencyDemand]()
+    node.create_subscription(
+        String, names.DESCRIPTION, lambda m: sentences.append(m.data), qos.RECORD
+    )
+    node.create_subscription(msg.LatencyDemand, names.LATENCY_DEMAND, demands.append, qos.RECORD)
+    tracks = node.create_publisher(msg.TrackArray, names.TRACKS, qos.RESULT)
+    broken = decision_now()
+    broken.tracks[0].pose.pose.position.x = math.nan
+    node.create_timer(0.05, lambda: tracks.publish(decision_now()))
+    node.create_timer(0.3, lambda: tracks.publish(broken))
     says = Scripts([STREAM, answered('They walk together.', 2, 77), DONE])
-    with listening(tmp_path, says) as endpoint, started(model=f'unix:{endpoint.socket}'):
-        asker = Asker(bystander)
-        said = asker.ask(PEOPLE)
-        assert said.phases == ['waiting', 'encoding', 'decoding']
-        assert said.answer.answer.startswith('2 ')
-        assert (said.answer.model, list(said.answer.model_tracks)) == ('They walk together.', [2])
-        assert asker.say(PEOPLE).endswith('the model says: They walk together.')
+    describing = {'describe.kinds': ['scene'], 'describe.total_limit': TOTAL}
+    with short_folder() as folder, started(model=f'unix:{folder}/fake.sock', **describing):
+        with listening(folder, says):
+            asker = Asker(bystander)
+            said = asker.ask(PEOPLE)
+            assert said.phases == ['waiting', 'encoding', 'decoding']
+            assert (said.answer.model, [*said.answer.model_tracks]) == ('They walk together.', [2])
+            assert asker.say(PEOPLE).endswith('the model says: They walk together.')
+            bystander.wait_until(lambda: len(demands) >= 2)
+        died_ns = time.time_ns()
+        bystander.wait_until(
+            lambda: 'cannot be asked' in bystander.diagnostics['questions'].message
+        )
+        claimed, before = len(demands), len(bystander.told)
+        bystander.wait_until(lambda: len(bystander.told) >= before + 3)
+    assert sentences
+    assert all('They walk together.' in sentence for sentence in sentences)
+    assert (demands[0].source, demands[0].total_limit) == ('describing: scene', TOTAL)
+    assert 0.0 < demands[0].decode_time < TOTAL
+    # The fake ends after the sentence that it is at, and what was sent before that is on its way.
+    assert len(demands) == claimed
+    assert from_time(demands[-1].valid_until) < died_ns + 4 * NS_PER_S
 
 
 def test_a_model_that_hangs_costs_no_answer_and_is_left_when_its_question_is_cancelled(

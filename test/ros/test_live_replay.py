@@ -7,13 +7,19 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 import bag_fixtures as flight
 import numpy as np
 import pytest
+from flight_fixtures import SPEED
+from flight_fixtures import flight as flight_of
 from live_graph import DURATION, is_gapless, python_environment, trail_error_ms
+from tiny_recogniser import write_tiny_recogniser
 
+from mmedge_lab.rivals.mmedge.latency_bench import BLOCKING, changed
 from mmedge_ros.core.data_types import Decision
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
@@ -180,6 +186,70 @@ def _same_tracks(one: Decision, other: Decision, ids: dict[int, int]) -> bool:
         and float(np.linalg.norm(a.velocity - b.velocity)) < 0.5
         for a, b in zip(one.tracks, other.tracks, strict=True)
     )
+
+
+def test_odometry_recognition_and_reuse_work_as_in_an_offline_replay(
+    detector: Path, tmp_path: Path
+) -> None:
+    model = write_tiny_recogniser(tmp_path / 'recogniser')
+    bag = flight.write_bag(tmp_path / 'bag', messages=flight_of('/odom', DURATION))
+    options = GraphOptions(
+        bag=str(bag),
+        detector=str(detector),
+        logs=str(tmp_path / 'logs'),
+        recogniser=str(model),
+        reuse=3,
+    )
+    live = replay_live(options)
+    _check_odometry([d for d in live.decisions if d.tracks][2:])
+    labels = [track.recognised for d in live.decisions for track in d.tracks if track.recognised]
+    assert len(labels) > len(live.decisions) / 2
+    assert (labels[-1].label, labels[-1].attributes[0]) == ('person', 'blue')
+    assert [novelty.label for novelty in live.novelties] == ['person']
+    first_ns = live.decisions[0].window_end_ns
+    assert 0 <= live.novelties[0].stamp_ns - first_ns < 1_000_000_000, 'in the time of the bag'
+    here = _followed(replay_offline(OfflineOptions(str(bag), str(detector), reuse=3)))
+    there = _followed(live)
+    # Nodes that have not found each other yet miss the first pictures, and a machine that is short
+    # of processor time drops some: they learn the camera's rate from others then.
+    both = sorted(here.keys() & there.keys())
+    assert len(both) >= 0.7 * len(here)
+    assert sum(here[ns] == there[ns] for ns in both) >= 0.9 * len(both)
+    units = live.units['camera']
+    assert units.followed >= units.encoded
+    assert units.encoded + units.followed == len(there)
+
+
+def _check_odometry(decisions: list[Decision]) -> None:
+    """Check that tracks live in the frame of odometry, and the drone's motion is taken out."""
+    assert {d.frame_id for d in decisions} == {'odom'}
+    # The box keeps its size, and with it its distance from the drone, once it has gone over the
+    # returns, from which the radar knew better.
+    by_camera = list(takewhile(lambda d: 'radar' not in d.tracks[0].seen_by, reversed(decisions)))
+    first, last = by_camera[-1], by_camera[0]
+    gained = last.tracks[0].position[0] - first.tracks[0].position[0]
+    elapsed = (last.state_ns - first.state_ns) / 1e9
+    assert elapsed > 0.3
+    # A track begins at rest.
+    assert 0.75 * SPEED <= gained / elapsed <= SPEED + 0.7
+
+
+def _followed(record: RunRecord) -> dict[int, bool]:
+    """Return for each picture whether it was followed instead of encoded."""
+    return {f.stamp_ns: f.followed for f in record.features if f.modality == 'camera'}
+
+
+def test_a_graph_that_waits_encodes_no_unit_before_the_end_of_its_first_window(
+    little_bag: Path, detector: Path
+) -> None:
+    options = GraphOptions(bag=str(little_bag), detector=str(detector))
+    record = replay_live(options, change=partial(changed, BLOCKING))
+    assert record.decisions
+    assert {features.modality for features in record.features} == {'camera', 'radar'}
+    for features in record.features:
+        first_end_ns = -(-features.available_ns // STRIDE_NS) * STRIDE_NS
+        encode = next(stage for stage in features.trail if stage.stage == 'encode')
+        assert encode.begin_ns >= first_end_ns
 
 
 def test_the_command_line_writes_the_report_and_says_where(

@@ -1,4 +1,4 @@
-"""The monitor in a process of its own, on machines and traces that the test makes."""
+"""Monitors in processes of their own, on machines and traces that the test makes."""
 
 from __future__ import annotations
 
@@ -67,29 +67,54 @@ class Cockpit:
         return str(seen[name].message)
 
 
+class Flight:
+    """Monitors of an Orin Nano made of files, of a trace, and of machines with no battery."""
+
+    def __init__(self, folder: Path, bystander: Bystander) -> None:
+        self.cockpit = Cockpit(bystander)
+        self.played = Cockpit(bystander, 'player', 'played_state')
+        trace = folder / 'tegrastats.log'
+        lines = [BURN.format(used=used, load=load) for used, load in ((300, 10), (970, 90))]
+        trace.write_text('\n'.join(lines))
+        root = str(orin_nano(folder / 'root'))
+        options = GraphOptions(
+            modalities=(),
+            visualizer=False,
+            monitor={'root': root, 'battery_age': 1.0, 'slow_period': 0.2},
+        )
+        no_battery = (names.BATTERY_STATE, 'no_battery')
+        bare = str(bare_machine(folder / 'bare'))
+        self.nodes = [
+            *(node for node in perception_graph(options) if node.name == 'monitor'),
+            NodeDescription(
+                'player',
+                'monitor',
+                {'trace': str(trace), 'loop': True},
+                [(names.SYSTEM_STATE, 'played_state'), no_battery],
+            ),
+            *(
+                NodeDescription(
+                    name,
+                    'monitor',
+                    {'root': bare, 'battery': name == 'flying'},
+                    [(names.SYSTEM_STATE, 'bare_state'), no_battery],
+                )
+                for name in ('flying', 'at_desk')
+            ),
+        ]
+
+
 @pytest.fixture(scope='module')
-def flight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cockpit, Path, int]]:
-    """A monitor of an Orin Nano made of files, with its cockpit and process id."""
+def flight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flight]:
     folder = tmp_path_factory.mktemp('monitor')
-    root = orin_nano(folder / 'root')
-    options = GraphOptions(
-        modalities=(),
-        visualizer=False,
-        monitor={'root': str(root), 'battery_age': 1.0, 'slow_period': 0.2},
-    )
-    (monitor,) = [node for node in perception_graph(options) if node.name == 'monitor']
     with Bystander('cockpit') as bystander:
-        cockpit = Cockpit(bystander)
-        with ProcessGroup([monitor], folder / 'logs') as group:
-            bystander.group = group
-            cockpit.wait_for(lambda s: math.isfinite(s.temperature))
-            yield cockpit, root, group.pids['monitor']
+        found = Flight(folder, bystander)
+        with ProcessGroup(found.nodes, folder / 'logs') as bystander.group:
+            yield found
 
 
-def test_a_machine_is_published_in_the_units_of_the_message(
-    flight: tuple[Cockpit, Path, int],
-) -> None:
-    cockpit, _, _ = flight
+def test_a_machine_is_published_in_the_units_of_the_message(flight: Flight) -> None:
+    cockpit = flight.cockpit
     state = cockpit.wait_for(lambda s: math.isfinite(s.module_power))
     assert state.gpu == pytest.approx(43.7, abs=0.01)
     assert state.memory == pytest.approx(25.0)
@@ -99,10 +124,8 @@ def test_a_machine_is_published_in_the_units_of_the_message(
     assert cockpit.states[-1].header.stamp.sec > 1_600_000_000
 
 
-def test_a_battery_is_taken_and_forgotten_when_it_falls_silent(
-    flight: tuple[Cockpit, Path, int],
-) -> None:
-    cockpit, _, _ = flight
+def test_a_battery_is_taken_and_forgotten_when_it_falls_silent(flight: Flight) -> None:
+    cockpit = flight.cockpit
 
     def fed(state: SystemState) -> bool:
         cockpit.publish_battery(14.8, 0.6)
@@ -119,44 +142,28 @@ def test_a_battery_is_taken_and_forgotten_when_it_falls_silent(
     assert 'voltage and charge and current lost: no new message of the battery for' in words
 
 
-def test_a_trace_takes_the_place_of_the_machine(bystander: Bystander, tmp_path: Path) -> None:
-    lines = [BURN.format(used=used, load=load) for used, load in ((300, 10), (970, 90))]
-    trace = tmp_path / 'tegrastats.log'
-    trace.write_text('\n'.join(lines))
-    elsewhere = [(names.SYSTEM_STATE, 'other_state')]
-    parameters = {'trace': str(trace), 'loop': True}
-    monitor = NodeDescription('player', 'monitor', parameters, elsewhere)
-    cockpit = Cockpit(bystander, 'player', 'other_state')
-    with ProcessGroup([monitor], tmp_path / 'logs') as group:
-        bystander.group = group
-        low = cockpit.wait_for(lambda s: s.memory < 50.0)
-        high = cockpit.wait_for(lambda s: s.memory > 50.0)
-        cockpit.wait_for_status('memory', DiagnosticStatus.ERROR)
-        cockpit.wait_for(lambda s: s.memory < 50.0)  # from the beginning
+def test_a_trace_takes_the_place_of_the_machine(flight: Flight) -> None:
+    cockpit = flight.played
+    low = cockpit.wait_for(lambda s: s.memory < 50.0)
+    high = cockpit.wait_for(lambda s: s.memory > 50.0)
+    cockpit.wait_for_status('memory', DiagnosticStatus.ERROR)
+    cockpit.wait_for(lambda s: s.memory < 50.0)  # from the beginning
     assert (low.mean_cpu, high.mean_cpu) == (10.0, 90.0)
     assert high.module_power == pytest.approx(9.0)
 
 
-def test_a_missing_battery_is_told_where_one_is_expected(
-    bystander: Bystander, tmp_path: Path
-) -> None:
-    root = str(bare_machine(tmp_path / 'root'))
-    elsewhere = [(names.BATTERY_STATE, 'no_battery'), (names.SYSTEM_STATE, 'other_state')]
-    nodes = [
-        NodeDescription(name, 'monitor', {'root': root, 'battery': name == 'flying'}, elsewhere)
-        for name in ('flying', 'at_desk')
-    ]
-    with ProcessGroup(nodes, tmp_path / 'logs') as group:
-        bystander.group = group
-        bystander.wait_until(lambda: 'no battery input' in group.last_words('flying', 9))
-        seen = bystander.diagnostics
-        bystander.wait_until(
-            lambda: 'flying' in seen and seen['flying'].level == DiagnosticStatus.WARN
-        )
-        bystander.wait_until(lambda: bystander.figure('at_desk', 'states') > '')
-        assert seen['at_desk'].level == DiagnosticStatus.OK
-        assert 'it has no publisher' in group.last_words('flying', 9)
-        assert group.last_words('at_desk', 9) == ''
+def test_a_missing_battery_is_told_where_one_is_expected(flight: Flight) -> None:
+    bystander = flight.cockpit.bystander
+    group, seen = bystander.group, bystander.diagnostics
+    assert group is not None
+    bystander.wait_until(lambda: 'no battery input' in group.last_words('flying', 9))
+    bystander.wait_until(
+        lambda: 'flying' in seen and seen['flying'].level == DiagnosticStatus.WARN
+    )
+    bystander.wait_until(lambda: bystander.figure('at_desk', 'states') > '')
+    assert seen['at_desk'].level == DiagnosticStatus.OK
+    assert 'it has no publisher' in group.last_words('flying', 9)
+    assert group.last_words('at_desk', 9) == ''
 
 
 def test_unknown_figures_stay_unknown_in_the_message() -> None:

@@ -61,15 +61,10 @@ def start(tmp_path: Path) -> Start:
     script = tmp_path / 'subject.py'
     script.write_text(PROGRAM)
 
-    def begin(
-        what: str,
-        *arguments: str,
-        before: Callable[[], object] | None = None,
-        **variables: str,
-    ) -> object:
+    def begin(what: str, before: Callable[[], object] | None = None) -> object:
         return subprocess.Popen(
-            [sys.executable, str(script), what, *arguments],
-            env=python_environment() | variables,
+            [sys.executable, str(script), what],
+            env=python_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -121,21 +116,20 @@ def test_a_defect_is_told_in_full_and_ends_the_whole_node(
     assert output.endswith('stopped\n' if code == BROKE_DOWN else '')
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize('what', ['works', 'hangs_in_a_thread'])
+@pytest.mark.parametrize(
+    ('what', 'number', 'before'),
+    [
+        ('works', signal.SIGINT, _ignore_interrupts),
+        ('works', signal.SIGTERM, None),
+        ('hangs_in_a_thread', signal.SIGINT, None),
+    ],
+    ids=['from a script that ignores interrupts', 'at work', 'with a thread that hangs'],
+)
 def test_a_node_that_is_told_to_stop_cleans_up_and_says_nothing(
-    start: Start, what: str, number: signal.Signals
+    start: Start, what: str, number: signal.Signals, before: Callable[[], object] | None
 ) -> None:
-    process = at_work(start(what))
+    process = at_work(start(what, before=before))
     process.send_signal(number)
-    assert ended(process) == (0, 'stopped\n', '')
-
-
-def test_a_node_started_from_a_script_with_interrupts_ignored_can_be_interrupted(
-    start: Start,
-) -> None:
-    process = at_work(start('works', before=_ignore_interrupts))
-    process.send_signal(signal.SIGINT)
     assert ended(process) == (0, 'stopped\n', '')
 
 

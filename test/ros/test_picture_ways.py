@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import bag_fixtures as flight
-import cv2
 import numpy as np
 import pytest
-from live_graph import Bystander, wait_until
+from live_graph import wait_until
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Image
 
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.wire_formats import picture_from_bytes
-from mmedge_ros.ros.graph.description import NodeDescription
-from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
@@ -31,7 +24,6 @@ from mmedge_ros.ros.picture_output import CameraOutputs
 from mmedge_ros.sensing.camera.device import CameraFrame, CameraParameters
 from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.transport import TransportError, picture_ring
-from mmedge_ros.transport.shared_segment import FOLDER, PREFIX
 
 SECOND = 1_000_000_000
 PERIOD_NS = SECOND // 50
@@ -230,50 +222,3 @@ def test_a_serialised_picture_is_read_without_making_a_message(
     for length in range(len(raw) - 4):
         with pytest.raises(BagError):
             picture_from_bytes(raw[:length])
-
-
-class TestGraph:
-    """Nodes in processes of their own."""
-
-    def test_a_camera_on_a_file_feeds_its_encoder_through_the_ring(
-        self, detector: Path, bystander: Bystander, tmp_path: Path
-    ) -> None:
-        video = tmp_path / 'walk.avi'
-        writer = cv2.VideoWriter(str(video), cv2.VideoWriter.fourcc(*'MJPG'), 20.0, (64, 48))
-        for number in range(40):
-            writer.write(flight.picture(number))
-        writer.release()
-        nodes = [
-            NodeDescription(
-                'camera', 'camera', {'source': 'file', 'device': str(video), 'loop': True}
-            ),
-            NodeDescription('camera_encoder', 'unit_encoder', {'detector': str(detector)}),
-        ]
-        cameras = []
-        with ProcessGroup(nodes, tmp_path / 'logs') as group:
-            bystander.group = group
-            count = bystander.node.count_subscribers
-            bystander.wait_until(lambda: count('/camera/image/slot') == 1)
-            bystander.wait_for_units('camera', 5)
-            bystander.wait_until(lambda: count('/camera/image') == 0)
-            units = bystander.wait_for_units('camera', 20)
-            stamps = [from_time(unit.header.stamp) for unit in units]
-            assert len(set(stamps)) == len(stamps)
-            bystander.wait_until(
-                lambda: int(bystander.figure('camera_encoder', 'ring_read') or 0) >= 20
-            )
-            assert bystander.figure('camera_encoder', 'ring_torn') == '0'
-            bystander.wait_until(
-                lambda: int(bystander.figure('camera', 'ring_written') or 0) >= 20
-            )
-            # Killed in the middle of whatever it does, and started again.
-            bystander.wait_until(lambda: 'camera' in group.pids)
-            cameras.append(group.pids['camera'])
-            os.kill(cameras[0], signal.SIGKILL)
-            bystander.wait_until(lambda: group.pids.get('camera', cameras[0]) != cameras[0])
-            bystander.wait_for_units('camera', 20)
-            bystander.wait_until(lambda: count('/camera/image') == 0)
-            cameras.append(group.pids['camera'])
-            assert list(FOLDER.glob(f'{PREFIX}{cameras[1]}_*'))
-        for pid in cameras:
-            assert not list(FOLDER.glob(f'{PREFIX}{pid}_*'))

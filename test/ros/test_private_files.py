@@ -58,6 +58,7 @@ def test_memories_and_recordings_are_as_open_as_the_umask_lets_them(
     memory.close()
 
 
+@pytest.mark.parametrize('umask', [0o022], ids=oct, indirect=True)
 def test_messages_in_shared_memory_and_logs_of_a_node_process(umask: int, tmp_path: Path) -> None:
     out = tmp_path / 'logs'
     with ProcessGroup([NodeDescription('picture', 'visualizer')], out) as group:

@@ -1,4 +1,4 @@
-"""However a command is ended, nothing of it stays behind."""
+"""No socket of a command is open to other machines, and however it is ended, nothing stays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from live_graph import (
     abandoned,
     children_of,
     is_alive,
-    python_environment,
+    new_environment,
+    open_addresses,
     wait_until,
 )
 
@@ -33,7 +34,7 @@ class Command:
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, '-m', 'mmedge_ros.commands.main', *arguments],
-            env=python_environment(),
+            env=new_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -92,7 +93,7 @@ def _at_work(command: Command, bystander: Bystander, decisions: int = 3) -> None
     ],
     ids=['Ctrl-C in up', 'Ctrl-C in a single process', 'SIGTERM in a live replay'],
 )
-def test_a_command_that_is_interrupted_at_work_leaves_nothing(
+def test_a_command_at_work_is_open_to_no_other_machine_and_leaves_nothing_when_it_is_stopped(
     run: Callable[..., Command],
     bystander: Bystander,
     little_bag: Path,
@@ -107,6 +108,8 @@ def test_a_command_that_is_interrupted_at_work_leaves_nothing(
     command = run(*arguments, str(little_bag), '--detector', str(detector), *place)
     _at_work(command, bystander)
     assert command.notice() == processes
+    for pid in (command.process.pid, *command.children):
+        assert open_addresses(pid) == []
     output, messages = command.end(number)
     assert (command.process.returncode, output) == (code, '')
     assert messages.splitlines()[-1] == 'stopped'

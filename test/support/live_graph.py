@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +21,7 @@ from rclpy.node import Node
 from mmedge_ros import msg
 from mmedge_ros.core.data_types import Decision, Trail
 from mmedge_ros.ros.graph.middleware_files import remove_unused, segments_of
+from mmedge_ros.ros.graph.middleware_profile import profile_environment
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time, from_track_array
@@ -215,19 +215,20 @@ def python_environment() -> dict[str, str]:
     return {**os.environ, 'PYTHONPATH': str(root), 'NO_COLOR': '1', 'COLUMNS': '200'}
 
 
-def run_node(
-    executable: str, *ros_arguments: str, before: Sequence[str] = ()
-) -> subprocess.CompletedProcess[str]:
-    """Run a node that is expected to end by itself."""
-    module = f'mmedge_ros.ros.nodes.{executable}'
-    return subprocess.run(
-        [sys.executable, '-m', module, *before, '--ros-args', *ros_arguments],
-        env=python_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def new_environment() -> dict[str, str]:
+    """The environment of a user who has set nothing, in the domain of the tests."""
+    given = python_environment()
+    for name in profile_environment({}):
+        given.pop(name, None)
+    return given
+
+
+def open_addresses(pid: int) -> list[str]:
+    """Local addresses of a process's internet sockets that other machines can reach."""
+    sockets = psutil.Process(pid).net_connections('inet')
+    bound = [socket.laddr.ip for socket in sockets if socket.laddr]
+    assert bound, 'a node without sockets would find nobody'
+    return [address for address in bound if not ip_address(address).is_loopback]
 
 
 def abandoned(segments: Iterable[Path]) -> list[Path]:

@@ -22,9 +22,9 @@ ALL_GONE_WITHIN = 3.0
 class Watched:
     """A process group with everything it said."""
 
-    def __init__(self, folder: Path, nodes: list[NodeDescription], respawn: bool = True) -> None:
+    def __init__(self, folder: Path, nodes: list[NodeDescription]) -> None:
         self.events: list[str] = []
-        self.group = ProcessGroup(nodes, folder, (), self.events.append, respawn)
+        self.group = ProcessGroup(nodes, folder, (), self.events.append)
 
     def wait_until_up(self, names: tuple[str, ...] = ('left', 'right')) -> dict[str, int]:
         """Wait until nodes are so far that they have shared memory, and return their pids."""
@@ -56,11 +56,22 @@ def stop_takes(group: ProcessGroup) -> float:
     return time.monotonic() - begun
 
 
-def test_a_stopped_group_leaves_no_process_and_no_shared_memory(watched: Watched) -> None:
-    pids = watched.wait_until_up()
-    segments = segments_of_all(pids)
+def test_a_killed_node_is_started_again_and_a_stopped_group_leaves_nothing(
+    watched: Watched,
+) -> None:
+    first = watched.wait_until_up()
+    os.kill(first['left'], signal.SIGKILL)
+    wait_until(None, lambda: len(watched.events) == 2, meanwhile=watched.group.watch)
+    second = watched.wait_until_up()
+    assert second['left'] != first['left']
+    assert second['right'] == first['right']
+    assert watched.events == [
+        f'left ended by signal SIGKILL; see {watched.group.log_of("left")}',
+        'left was started again',
+    ]
+    segments = segments_of_all(second)
     assert stop_takes(watched.group) < ALL_GONE_WITHIN
-    assert not any(map(is_alive, pids.values()))
+    assert not any(map(is_alive, second.values()))
     assert not abandoned(segments)
     assert watched.group.cpu_seconds > 0.1
     assert watched.group.peak_memory_mb > 20.0
@@ -81,28 +92,6 @@ def test_a_second_interrupt_cuts_the_patience_short(watched: Watched) -> None:
     finally:
         signal.signal(signal.SIGALRM, before)
     assert not any(map(is_alive, pids.values()))
-
-
-def test_a_killed_node_is_started_again_and_that_is_said(watched: Watched) -> None:
-    first = watched.wait_until_up()
-    os.kill(first['left'], signal.SIGKILL)
-    wait_until(None, lambda: len(watched.events) == 2, meanwhile=watched.group.watch)
-    second = watched.wait_until_up()
-    assert second['left'] != first['left']
-    assert second['right'] == first['right']
-    assert watched.events == [
-        f'left ended by signal SIGKILL; see {watched.group.log_of("left")}',
-        'left was started again',
-    ]
-
-
-def test_without_respawn_a_killed_node_is_named_and_the_others_go_on(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, NODES, respawn=False)
-    with watched.group as group:
-        pids = watched.wait_until_up()
-        os.kill(pids['left'], signal.SIGKILL)
-        wait_until(None, lambda: group.watch() == ['left'])
-        assert list(group.pids) == ['right']
 
 
 def test_a_node_that_was_told_something_wrong_is_not_started_again(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hand_made_decisions import NOW_NS, a_decision, a_track, a_unit
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_ros import msg
@@ -75,6 +75,7 @@ def units(draw: st.DrawFn) -> core.UnitFeatures:
     )
 
 
+@settings(max_examples=30)
 @given(units())
 def test_encoded_units_come_back_as_they_were(unit: core.UnitFeatures) -> None:
     back = conversions.from_features(serialised(conversions.to_features(unit)))
