@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import typer
 from commander import Commander, scan
-from live_graph import Bystander, wait_until
-from rclpy.executors import SingleThreadedExecutor
+from live_graph import Bystander, Stage
 from sensor_msgs.msg import CompressedImage, Image, PointCloud2
 from typer.testing import CliRunner
 
@@ -36,32 +35,14 @@ SECOND = 1_000_000_000
 EDGE = 'base_link radar_link 0.1 0 0 0 0 0 1'
 
 
-class Stage:
+class Take(Stage):
     """A recorder in this process, and a bystander who publishes."""
 
     def __init__(self, bystander: Bystander, out: Path, *arguments: str) -> None:
         self.out = out
-        self.bystander = bystander
         given = [a for argument in (f'out:={out}', *arguments) for a in ('-p', argument)]
         self.recorder = BagRecorder(cli_args=['--ros-args', *given])
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self.recorder)
-        self._is_ended = False
-
-    def wait_until(
-        self, condition: Callable[[], Any], meanwhile: Callable[[], Any] = lambda: None
-    ) -> Any:
-        def both() -> None:
-            self._executor.spin_once(timeout_sec=0.0)
-            meanwhile()
-
-        return wait_until(self.bystander.executor, condition, meanwhile=both)
-
-    def end(self) -> None:
-        if not self._is_ended:
-            self._is_ended = True
-            self.recorder.stop()
-            self.recorder.destroy_node()
+        super().__init__(bystander, self.recorder)
 
     def recorded(self) -> dict[str, int]:
         self.end()
@@ -71,13 +52,13 @@ class Stage:
 
 
 @pytest.fixture
-def stage(ros: None, bystander: Bystander, tmp_path: Path) -> Iterator[Stage]:
-    found = Stage(bystander, tmp_path / 'out', 'limits.min_free:=0', f'transforms:=["{EDGE}"]')
+def stage(ros: None, bystander: Bystander, tmp_path: Path) -> Iterator[Take]:
+    found = Take(bystander, tmp_path / 'out', 'limits.min_free:=0', f'transforms:=["{EDGE}"]')
     yield found
     found.end()
 
 
-def test_sensors_and_what_was_said_before_are_recorded(stage: Stage) -> None:
+def test_sensors_and_what_was_said_before_are_recorded(stage: Take) -> None:
     node = stage.bystander.node
     Commander(stage.bystander).configure('camera', 10.0, time.time_ns())
     scans = node.create_publisher(PointCloud2, names.RADAR_POINTS, qos.SENSOR)
@@ -100,7 +81,7 @@ def test_sensors_and_what_was_said_before_are_recorded(stage: Stage) -> None:
             assert 0 <= late_ns < SECOND
 
 
-def test_raw_pictures_are_preferred_and_only_one_form_is_recorded(stage: Stage) -> None:
+def test_raw_pictures_are_preferred_and_only_one_form_is_recorded(stage: Take) -> None:
     node = stage.bystander.node
     raw = node.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
     compressed = node.create_publisher(CompressedImage, names.CAMERA_IMAGE_COMPRESSED, qos.SENSOR)
@@ -117,7 +98,7 @@ def test_raw_pictures_are_preferred_and_only_one_form_is_recorded(stage: Stage) 
 def test_a_disk_that_runs_full_ends_the_recording_and_nothing_else(
     ros: None, bystander: Bystander, tmp_path: Path
 ) -> None:
-    stage = Stage(bystander, tmp_path / 'out', 'limits.min_free:=1000000000')
+    stage = Take(bystander, tmp_path / 'out', 'limits.min_free:=1000000000')
     try:
         stage.wait_until(
             lambda: (

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 from camera_fakes import calibration, picture
-from live_graph import Bystander, wait_until
-from rclpy.executors import SingleThreadedExecutor
+from live_graph import Bystander, Stage
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from mmedge_ros.geometry.projection import CameraModel
@@ -22,7 +19,6 @@ from mmedge_ros.ros.messages.conversions import from_time
 from mmedge_ros.ros.messages.sensor_output import to_camera_info
 from mmedge_ros.ros.nodes import camera as camera_module
 from mmedge_ros.ros.nodes.camera import CameraNode
-from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.device import BGR, CameraFormat, Exposure, Shot
 from mmedge_ros.sensing.camera.image import decode_image
 
@@ -31,31 +27,15 @@ RATE = 50.0
 
 
 class UsbCamera:
-    """A camera in real time with a plug that can be pulled."""
+    """A camera in real time."""
 
     name = '/dev/video7'
     notes = ()
     format = CameraFormat(64, 48, RATE, 'MJPG')
-
-    def __init__(self) -> None:
-        self.calibration: CameraModel | None = calibration()
-        self.plugged = threading.Event()
-        self.plugged.set()
-        self.released = 0
-        self._pace = threading.Event()
-
-    def opener(self, *_: Any) -> Callable[[], UsbCamera]:
-        return self.open
-
-    def open(self) -> UsbCamera:
-        if not self.plugged.is_set():
-            raise SensingError('/dev/video7 does not exist; is the camera plugged in?')
-        return self
+    calibration = calibration()
 
     def grab(self) -> Exposure:
-        self._pace.wait(1.0 / RATE)
-        if not self.plugged.is_set():
-            raise SensingError('/dev/video7 sends no more pictures')
+        threading.Event().wait(1.0 / RATE)
         now_ns = time.time_ns()
         return Exposure(now_ns - 5_000_000, now_ns)
 
@@ -63,63 +43,27 @@ class UsbCamera:
         return Shot(BGR, picture(100))
 
     def close(self) -> None:
-        self.released += 1
+        pass
 
 
-class Stage:
+class Shoot(Stage):
     """A camera node in this process, and a bystander who looks at its pictures."""
 
     def __init__(self, bystander: Bystander, *arguments: str) -> None:
-        self.bystander = bystander
+        given = [a for argument in arguments for a in ('-p', argument)]
+        super().__init__(bystander, CameraNode(cli_args=['--ros-args', *given]))
         self.pictures: list[Image] = []
         self.infos: list[CameraInfo] = []
-        given = [a for argument in arguments for a in ('-p', argument)]
-        self.node = CameraNode(cli_args=['--ros-args', *given])
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self.node)
-        looker = bystander.node
-        looker.create_subscription(Image, names.CAMERA_IMAGE, self.pictures.append, qos.SENSOR)
-        looker.create_subscription(
-            CompressedImage, names.CAMERA_IMAGE_COMPRESSED, self.pictures.append, qos.SENSOR
-        )
-        looker.create_subscription(CameraInfo, names.CAMERA_INFO, self.infos.append, qos.SENSOR)
-
-    def wait_until(self, condition: Callable[[], Any]) -> Any:
-        return wait_until(
-            self.bystander.executor,
-            condition,
-            meanwhile=lambda: self._executor.spin_once(timeout_sec=0.0),
-        )
-
-    def stamps(self, since_ns: int) -> list[int]:
-        """Stamps of the pictures from an instant on."""
-        stamps = (from_time(picture.header.stamp) for picture in self.pictures)
-        return [stamp for stamp in stamps if stamp >= since_ns]
+        for kind, topic, heard in (
+            (Image, names.CAMERA_IMAGE, self.pictures),
+            (CompressedImage, names.CAMERA_IMAGE_COMPRESSED, self.pictures),
+            (CameraInfo, names.CAMERA_INFO, self.infos),
+        ):
+            bystander.node.create_subscription(kind, topic, heard.append, qos.SENSOR)
 
     def level(self) -> bytes:
         status = self.bystander.diagnostics.get('camera')
         return status.level if status is not None else b''
-
-    def message(self) -> str:
-        return str(self.bystander.diagnostics['camera'].message)
-
-    def end(self) -> None:
-        self.node.stop()
-        self.node.destroy_node()
-
-
-@pytest.fixture
-def usb(monkeypatch: pytest.MonkeyPatch) -> UsbCamera:
-    camera = UsbCamera()
-    monkeypatch.setattr(camera_module, 'camera_opener', camera.opener)
-    return camera
-
-
-@pytest.fixture
-def stage(ros: None, usb: UsbCamera, bystander: Bystander) -> Iterator[Stage]:
-    found = Stage(bystander)
-    yield found
-    found.end()
 
 
 @pytest.fixture(scope='module')
@@ -133,8 +77,10 @@ def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_pictures_are_stamped_by_exposure_and_their_calibration_lies_beside_them(
-    stage: Stage,
+    ros: None, bystander: Bystander, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(camera_module, 'camera_opener', lambda *_: UsbCamera)
+    stage = Shoot(bystander)
     stage.wait_until(lambda: len(stage.pictures) > 10 and stage.infos)
     shown = decode_image(stage.pictures[-1])
     assert (shown.shape, int(shown.mean())) == ((48, 64, 3), 100)
@@ -147,10 +93,11 @@ def test_pictures_are_stamped_by_exposure_and_their_calibration_lies_beside_them
     }
     stage.wait_until(lambda: stage.level() == b'\x00')
     assert stage.bystander.figure('camera', 'device') == '/dev/video7'
+    stage.end()
 
 
 def test_a_video_file_is_a_camera(ros: None, bystander: Bystander, video: Path) -> None:
-    stage = Stage(
+    stage = Shoot(
         bystander, 'source:=file', f'device:={video}', 'image_transport:=compressed', 'loop:=true'
     )
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 import rclpy
@@ -15,16 +16,6 @@ from mmedge_ros.ros.messages import conversions, names
 from mmedge_ros.ros.nodes.single_process import make_node
 
 YEAR_2038_NS = 2_145_916_800 * NS_PER_S
-
-
-class Spoken:
-    """Takes the place of a node's logger."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def warning(self, text: str, **_: float) -> None:
-        self.lines.append(text)
 
 
 @pytest.fixture
@@ -40,14 +31,15 @@ def message(number: int, from_ns: int, rate: float = 10.0) -> msg.Configuration:
 
 
 def test_configurations_far_ahead_of_the_clock_are_refused_in_words(node: Node) -> None:
-    spoken, taken = Spoken(), list[Configuration]()
-    node.get_logger = lambda: spoken  # type: ignore[method-assign]
+    spoken, taken = list[str](), list[Configuration]()
+    logger = SimpleNamespace(warning=lambda text, **_: spoken.append(text))
+    node.get_logger = lambda: logger  # type: ignore[assignment,method-assign]
     entrance = ConfigurationInput(node, taken.append)
     now_ns = node.get_clock().now().nanoseconds
     for number in range(9):
         entrance._on_message(message(number, YEAR_2038_NS, 1e-9))
-    assert (taken, entrance.words('camera'), len(spoken.lines)) == ([], '', 9)
-    assert spoken.lines[7].startswith('configuration 7 not used: it would hold in ')
+    assert (taken, entrance.words('camera'), len(spoken)) == ([], '', 9)
+    assert spoken[7].startswith('configuration 7 not used: it would hold in ')
     entrance._on_message(message(10, now_ns + NS_PER_S // 2))
     entrance._on_message(message(11, now_ns - 3600 * NS_PER_S, STANDBY))
     assert [one.id for one in taken] == [10, 11]

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mmedge_ros.ros.messages.interfaces import INTERFACES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,28 +43,21 @@ def fields(msgtype: str) -> dict[str, str]:
     return {words[1]: words[0] for words in declared if len(words) == 2}
 
 
-PATHS = sorted(text for text in texts(LAYOUT) if re.match(r'/[\w/]+\.', text))
-
-
-def test_every_topic_is_one_of_the_graph() -> None:
+def test_every_topic_and_panel_is_one_of_the_graph() -> None:
     topics = {text.partition('.')[0] for text in texts(LAYOUT) if text.startswith('/')}
     assert topics <= set(PUBLISHED)
     assert {'/camera/image', '/perception/markers', '/perception/tracks'} <= topics
+    assert sorted(panels(LAYOUT['layout'])) == sorted(LAYOUT['configById'])
 
 
-@pytest.mark.parametrize('path', PATHS)
-def test_every_plotted_field_exists(path: str) -> None:
-    topic, *names = path.split('.')
-    msgtype = PUBLISHED[topic]
-    for name in names:
-        condition = re.search(r'\{(\w+)==', name)
-        kind = fields(msgtype)[re.split(r'[\[{]', name)[0]]
-        msgtype = kind.removesuffix('[]')
-        if condition:
-            assert condition[1] in fields(msgtype)
-    assert msgtype in ('float32', 'string')
-
-
-def test_every_panel_is_described_and_shown_once() -> None:
-    shown = list(panels(LAYOUT['layout']))
-    assert sorted(shown) == sorted(LAYOUT['configById'])
+def test_every_plotted_field_exists() -> None:
+    for path in sorted(text for text in texts(LAYOUT) if re.match(r'/[\w/]+\.', text)):
+        topic, *names = path.split('.')
+        msgtype = PUBLISHED[topic]
+        for name in names:
+            condition = re.search(r'\{(\w+)==', name)
+            kind = fields(msgtype)[re.split(r'[\[{]', name)[0]]
+            msgtype = kind.removesuffix('[]')
+            if condition:
+                assert condition[1] in fields(msgtype), path
+        assert msgtype in ('float32', 'string'), path

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,15 +22,15 @@ RULES = ROOT / 'config/udev/70-mmedge.rules'
 RULE = re.compile(r'[A-Z_]+(\{[A-Za-z_/]+\})?(==|!=|=|\+=)"[^"]*"')
 
 
-class Port:
-    """A port as pyserial lists it."""
-
-    def __init__(self, vendor: int, product: int, interface: int) -> None:
-        self.device = f'/dev/ttyACM{interface}'
-        self.vid: int | None = vendor
-        self.pid: int | None = product
-        self.serial_number: str | None = 'R001'
-        self.location: str | None = f'1-2:1.{interface}'
+def port(vendor: int, product: int, interface: int) -> Any:
+    """Return a port as pyserial lists it."""
+    return SimpleNamespace(
+        device=f'/dev/ttyACM{interface}',
+        vid=vendor,
+        pid=product,
+        serial_number='R001',
+        location=f'1-2:1.{interface}',
+    )
 
 
 def rules() -> list[dict[str, str]]:
@@ -44,7 +46,10 @@ def rules() -> list[dict[str, str]]:
     return found
 
 
-def test_the_rules_name_the_ports_that_the_driver_finds() -> None:
+def test_the_rules_name_the_ports_that_the_driver_finds_and_open_nothing_to_everybody() -> None:
+    for rule in rules():
+        assert rule['SUBSYSTEM'] in ('tty', 'video4linux', 'usb')
+        assert rule.get('MODE', '0660') == '0660'
     links = {
         (int(r['ENV{ID_VENDOR_ID}'], 16), int(r['ENV{ID_MODEL_ID}'], 16), r['SYMLINK']): int(
             r['ENV{ID_USB_INTERFACE_NUM}'], 16
@@ -57,14 +62,8 @@ def test_the_rules_name_the_ports_that_the_driver_finds() -> None:
     for vendor, product in boards:
         command = links[vendor, product, 'mmedge_radar_command']
         data = links[vendor, product, 'mmedge_radar_data']
-        ports = find_radar_ports([Port(vendor, product, number) for number in (data, command)])
+        ports = find_radar_ports([port(vendor, product, number) for number in (data, command)])
         assert ports == (f'/dev/ttyACM{command}', f'/dev/ttyACM{data}')
-
-
-def test_every_rule_concerns_a_sensor_and_opens_nothing_to_everybody() -> None:
-    for rule in rules():
-        assert rule['SUBSYSTEM'] in ('tty', 'video4linux', 'usb')
-        assert rule.get('MODE', '0660') == '0660'
 
 
 def test_the_shipped_extrinsics_connect_both_sensors_with_the_rig() -> None:
@@ -93,10 +92,7 @@ def test_stand_ins_for_sensors_are_described_by_absolute_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert video_camera('film.mp4') == {
-        'source': 'file',
-        'device': str(tmp_path / 'film.mp4'),
-        'loop': True,
-    }
+    film = str(tmp_path / 'film.mp4')
+    assert video_camera('film.mp4') == {'source': 'file', 'device': film, 'loop': True}
     assert simulated_radar('capture.dat') == {'simulated': str(tmp_path / 'capture.dat')}
     assert simulated_radar('person') == {'simulated': 'person'}

@@ -39,32 +39,17 @@ class Recorded:
         self.options = options
 
 
-class Node(Recorded):
-    """launch_ros.actions.Node."""
-
-
-class DeclareLaunchArgument(Recorded):
-    """launch.actions.DeclareLaunchArgument."""
-
-
-class SetEnvironmentVariable(Recorded):
-    """launch.actions.SetEnvironmentVariable."""
-
-
-class LogInfo(Recorded):
-    """launch.actions.LogInfo."""
-
-
-class ExecuteProcess(Recorded):
-    """launch.actions.ExecuteProcess."""
-
-
-class OpaqueFunction(Recorded):
-    """launch.actions.OpaqueFunction."""
-
-
-class LaunchDescription(Recorded):
-    """launch.LaunchDescription."""
+KINDS = {
+    'launch': ('LaunchDescription',),
+    'launch.actions': (
+        *('DeclareLaunchArgument', 'ExecuteProcess', 'LogInfo', 'OpaqueFunction'),
+        'SetEnvironmentVariable',
+    ),
+    'launch_ros': (),
+    'launch_ros.actions': ('Node',),
+}
+# Classes by their names.
+MADE = {name: type(name, (Recorded,), {}) for kinds in KINDS.values() for name in kinds}
 
 
 class LaunchConfiguration:
@@ -80,25 +65,14 @@ class LaunchConfiguration:
 @pytest.fixture
 def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
     """Run a launch file with arguments, as `ros2 launch` does; returns all its actions."""
-    actions = {
-        'DeclareLaunchArgument': DeclareLaunchArgument,
-        'ExecuteProcess': ExecuteProcess,
-        'LogInfo': LogInfo,
-        'OpaqueFunction': OpaqueFunction,
-        'SetEnvironmentVariable': SetEnvironmentVariable,
-    }
     stand_ins: dict[str, dict[str, Any]] = {
-        'launch': {'LaunchDescription': LaunchDescription},
-        'launch.actions': actions,
-        'launch.substitutions': {'LaunchConfiguration': LaunchConfiguration},
-        'launch_ros': {},
-        'launch_ros.actions': {'Node': Node},
+        module: {name: MADE[name] for name in kinds} for module, kinds in KINDS.items()
     }
+    stand_ins['launch.substitutions'] = {'LaunchConfiguration': LaunchConfiguration}
     for name, content in stand_ins.items():
         module = ModuleType(name)
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, name, module)
-
     monkeypatch.setattr(launch_actions, 'is_installed', lambda _: True)
 
     def run(name: str, **values: str) -> list[Any]:
@@ -111,17 +85,17 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
         declared = {
             e.arguments[0]: e.options['default_value']
             for e in entities
-            if isinstance(e, DeclareLaunchArgument)
+            if isinstance(e, MADE['DeclareLaunchArgument'])
         }
         assert values.keys() <= declared.keys()
-        (function,) = (e for e in entities if isinstance(e, OpaqueFunction))
+        (function,) = (e for e in entities if isinstance(e, MADE['OpaqueFunction']))
         return [*entities, *function.options['function'](declared | values)]
 
     return run
 
 
-def nodes_of(actions: list[Any]) -> list[dict[str, Any]]:
-    return [a.options for a in actions if isinstance(a, Node)]
+def options_of(actions: list[Any], kind: str = 'Node') -> list[dict[str, Any]]:
+    return [a.options for a in actions if isinstance(a, MADE[kind])]
 
 
 def as_launched(node: NodeDescription) -> dict[str, Any]:
@@ -148,8 +122,8 @@ def test_a_replay_is_the_graph_of_mmedge_up(
         'replay.launch.py', bag=str(little_bag), detector=str(detector), rate='2.0', loop='true'
     )
     options = GraphOptions(bag=str(little_bag), detector=str(detector), rate=2.0, loop=True)
-    assert nodes_of(actions) == [as_launched(node) for node in describe_graph(options)]
-    by_name = {node['name']: node['parameters'][0] for node in nodes_of(actions)}
+    assert options_of(actions) == [as_launched(node) for node in describe_graph(options)]
+    by_name = {node['name']: node['parameters'][0] for node in options_of(actions)}
     assert list(by_name) == [
         'fusion',
         'camera_encoder',
@@ -180,8 +154,8 @@ def test_the_drone_is_the_graph_of_mmedge_up_beside_drivers(
         odometry='/mavros/odom',
         clock=True,
     )
-    assert nodes_of(actions) == [as_launched(node) for node in describe_graph(options)]
-    for node in nodes_of(actions):
+    assert options_of(actions) == [as_launched(node) for node in describe_graph(options)]
+    for node in options_of(actions):
         assert node['remappings'] == [
             ('camera/image', '/front/image_raw'),
             ('camera/image/compressed', '/front/image_raw/compressed'),
@@ -196,12 +170,12 @@ def test_the_demo_loops_a_recording_beside_rviz(
     launch: Callable[..., list[Any]], little_bag: Path, data_folder: Path
 ) -> None:
     bag = str(little_bag)
-    *graph, rviz = nodes_of(launch('demo.launch.py', bag=bag))
+    *graph, rviz = options_of(launch('demo.launch.py', bag=bag))
     options = GraphOptions(bag=bag, loop=True)
     assert graph == [as_launched(node) for node in describe_graph(options)]
     assert (rviz['package'], rviz['executable'], rviz['respawn']) == ('rviz2', 'rviz2', False)
     assert Path(rviz['arguments'][1]).is_file()
-    assert len(nodes_of(launch('demo.launch.py', bag=bag, rviz='false'))) == len(graph)
+    assert len(options_of(launch('demo.launch.py', bag=bag, rviz='false'))) == len(graph)
 
 
 def test_the_drone_has_its_own_drivers_and_transforms(
@@ -215,7 +189,7 @@ def test_the_drone_has_its_own_drivers_and_transforms(
         odometry='/mavros/odom',
         detector=str(detector),
     )
-    by_name = {node['name']: node for node in nodes_of(actions)}
+    by_name = {node['name']: node for node in options_of(actions)}
     assert list(by_name) == [
         'fusion',
         'camera_encoder',
@@ -263,13 +237,13 @@ def test_a_namespace_a_log_level_and_one_parameter_file_reach_all_nodes(
         log_level='debug',
         params=str(mine),
     )
-    for node in nodes_of(actions):
+    for node in options_of(actions):
         assert (node['namespace'], node['ros_arguments']) == ('drone1', ['--log-level', 'debug'])
         ours = node['package'] == 'mmedge_ros'
         assert node['parameters'][-1:] == ([str(mine)] if ours else [])
 
 
-def test_frames_of_a_drone_have_its_prefix(
+def test_frames_of_a_drone_have_its_prefix_and_no_node_is_told_to_follow_a_clock(
     launch: Callable[..., list[Any]], detector: Path, tmp_path: Path
 ) -> None:
     actions = launch(
@@ -282,7 +256,7 @@ def test_frames_of_a_drone_have_its_prefix(
         record=str(tmp_path / 'flight'),
         rviz='true',
     )
-    by_name = {node['name']: node for node in nodes_of(actions)}
+    by_name = {node['name']: node for node in options_of(actions)}
     for name in ('fusion', 'memory', 'questions', 'viewer'):
         assert by_name[name]['parameters'][0]['frame_prefix'] == 'drone1/'
     assert by_name['camera']['parameters'][0]['frame_id'] == 'drone1/camera_color_optical_frame'
@@ -296,12 +270,14 @@ def test_frames_of_a_drone_have_its_prefix(
     (recorder,) = by_name['bag_recorder']['parameters']
     assert recorder['transforms'][0].startswith('drone1/base_link drone1/radar_link ')
     assert by_name['rviz2']['arguments'][-2:] == ['-f', 'drone1/radar_link']
+    # It would overrule SetParameter('use_sim_time', True) of a launch file around ours.
+    assert not any('use_sim_time' in p for node in by_name.values() for p in node['parameters'])
 
 
 def test_rviz_shows_the_view_of_the_package_in_a_frame(
     launch: Callable[..., list[Any]],
 ) -> None:
-    (rviz,) = nodes_of(launch('rviz.launch.py', fixed_frame='odom', use_sim_time='true'))
+    (rviz,) = options_of(launch('rviz.launch.py', fixed_frame='odom', use_sim_time='true'))
     flag, view, *frame = rviz['arguments']
     assert (flag, frame) == ('-d', ['-f', 'odom'])
     assert rviz['parameters'] == [{'use_sim_time': True}]
@@ -329,7 +305,7 @@ def test_a_recording_is_that_of_mmedge_record(
         out=str(out), topics=('a', 'b'), split_size=7, camera='/front/image_raw'
     )
     expected = as_launched(recorder_node(options)) | {'respawn': False}
-    assert nodes_of(actions) == [expected]
+    assert options_of(actions) == [expected]
     parameters = dict(expected['parameters'][0])
     build(BagRecorderParameters, {k: v for k, v in parameters.items() if v != ['']})
 
@@ -343,8 +319,8 @@ def test_rosbag2_records_the_same_topics(launch: Callable[..., list[Any]], tmp_p
         radar='/ti/points',
         split_size='100',
     )
-    assert nodes_of(actions) == []
-    (command,) = (a.options['cmd'] for a in actions if isinstance(a, ExecuteProcess))
+    assert options_of(actions) == []
+    (command,) = (each['cmd'] for each in options_of(actions, 'ExecuteProcess'))
     assert command[:7] == ['ros2', 'bag', 'record', '-s', 'mcap', '-o', 'flight']
     assert command[7:9] == ['--max-bag-size', '100000000']
     topics = command[9:]
@@ -379,25 +355,14 @@ def test_an_argument_that_cannot_be_used_is_named(
         launch(name, **values)
 
 
-def test_no_node_is_told_to_follow_the_systems_clock(
-    launch: Callable[..., list[Any]], detector: Path, tmp_path: Path
-) -> None:
-    # It would overrule SetParameter('use_sim_time', True) of a launch file around ours.
-    out = tmp_path / 'flight'
-    actions = launch('drone.launch.py', detector=str(detector), record=str(out), rviz='true')
-    given = {name for node in nodes_of(actions) for p in node['parameters'] for name in p}
-    assert given
-    assert 'use_sim_time' not in given
-
-
 def test_what_is_not_installed_is_left_out_and_named(
     launch: Callable[..., list[Any]], detector: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = 'mmedge_ros'
     monkeypatch.setattr(launch_actions, 'is_installed', lambda part: part.package == ours)
     actions = launch('drone.launch.py', detector=str(detector), rviz='true')
-    assert {node['package'] for node in nodes_of(actions)} == {ours}
-    assert [a.options['msg'] for a in actions if isinstance(a, LogInfo)] == [
+    assert {node['package'] for node in options_of(actions)} == {ours}
+    assert [log['msg'] for log in options_of(actions, 'LogInfo')] == [
         'tf2_ros is not installed: going without it',
         'rviz2 is not installed: going without it',
     ]

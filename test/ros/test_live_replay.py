@@ -192,13 +192,15 @@ def test_odometry_recognition_and_reuse_work_as_in_an_offline_replay(
     detector: Path, tmp_path: Path
 ) -> None:
     model = write_tiny_recogniser(tmp_path / 'recogniser')
-    bag = flight.write_bag(tmp_path / 'bag', messages=flight_of('/odom', DURATION))
+    bag = flight.write_bag(tmp_path / 'bag', messages=flight_of('/odom', 1.9))
     options = GraphOptions(
         bag=str(bag),
         detector=str(detector),
         logs=str(tmp_path / 'logs'),
         recogniser=str(model),
         reuse=3,
+        rate=0.5,
+        clock=True,
     )
     live = replay_live(options)
     _check_odometry([d for d in live.decisions if d.tracks][2:])

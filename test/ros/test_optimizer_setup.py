@@ -37,18 +37,14 @@ def test_what_is_no_appearance_is_unknown(sent: list[float]) -> None:
     assert all(math.isnan(value) for value in appearance)
 
 
-def test_units_are_looked_at() -> None:
+def test_units_are_looked_at_unless_their_returns_do_not_fit_together() -> None:
     scene = SceneIndicators()
     look_at_unit(scene, unit('camera', appearance=array.array('f', [0.5, 0.25, 0.125])))
     returns = np.zeros((3, 5), np.float32)
     look_at_unit(scene, unit('radar', returns=array.array('f', returns.tobytes())))
     assert (scene.now.brightness, scene.now.returns) == (0.5, 3.0)
-
-
-def test_returns_that_do_not_fit_together_tell_nothing() -> None:
-    scene = SceneIndicators()
     look_at_unit(scene, unit('radar', returns=array.array('f', [1.0, 2.0, 3.0])))
-    assert math.isnan(scene.now.returns)
+    assert scene.now.returns == 3.0
 
 
 def track(height: float) -> SimpleNamespace:
@@ -61,7 +57,7 @@ def track(height: float) -> SimpleNamespace:
     )
 
 
-def test_tracks_are_looked_at() -> None:
+def test_tracks_are_looked_at_unless_one_cannot_be_true() -> None:
     scene = SceneIndicators()
     hidden = track(10.0)
     hidden.box_valid = False
@@ -69,12 +65,8 @@ def test_tracks_are_looked_at() -> None:
     now = scene.now
     assert (now.tracks, now.smallest, now.track_height) == (2.0, 20.0, 30.0)
     assert (now.score, now.motion) == (0.5, 0.5)
-
-
-def test_a_track_that_cannot_be_true_tells_nothing() -> None:
-    scene = SceneIndicators()
     look_at_tracks(scene, SimpleNamespace(tracks=[track(40.0), track(math.nan)]))
-    assert math.isnan(scene.now.tracks)
+    assert scene.now.tracks == 2.0
     look_at_tracks(scene, SimpleNamespace(tracks=[]))
     assert scene.now.tracks == 0.0
 

@@ -49,8 +49,9 @@ def declared_on(*arguments: str) -> Everything:
 
 @pytest.mark.usefixtures('ros')
 class TestValues:
-    def test_defaults_are_those_of_the_dataclass(self) -> None:
-        assert declared_on() == Everything()
+    @pytest.mark.parametrize('given', [(), ('use_sim_time:=true',)], ids=['nothing', 'the clock'])
+    def test_defaults_are_those_of_the_dataclass(self, given: tuple[str, ...]) -> None:
+        assert declared_on(*given) == Everything()
 
     def test_values_from_outside_take_their_place(self) -> None:
         given = declared_on(
@@ -94,24 +95,22 @@ class TestValues:
             declared_on(argument)
         assert all(word in str(caught.value) for word in words), str(caught.value)
 
-    def test_what_belongs_to_ros_itself_is_left_to_it(self) -> None:
-        assert declared_on('use_sim_time:=true') == Everything()
-
-    def test_a_parameter_cannot_be_changed_while_the_node_runs(self) -> None:
+    @pytest.mark.parametrize(
+        ('name', 'value', 'reason'),
+        [
+            ('count', 4, ''),
+            ('use_sim_time', True, 'start the node with use_sim_time'),
+            ('use_sim_time', False, 'start the node with use_sim_time'),
+        ],
+    )
+    def test_neither_a_parameter_nor_the_clock_can_be_changed_while_the_node_runs(
+        self, name: str, value: object, reason: str
+    ) -> None:
         with node_given() as node:
             declare(node, Everything)
-            (result,) = node.set_parameters([rclpy.parameter.Parameter('count', value=4)])
+            (result,) = node.set_parameters([rclpy.parameter.Parameter(name, value=value)])
             assert not result.successful
-
-    @pytest.mark.parametrize('value', [True, False])
-    def test_the_clock_cannot_be_changed_while_the_node_runs(self, value: bool) -> None:
-        with node_given() as node:
-            declare(node, Everything)
-            (result,) = node.set_parameters(
-                [rclpy.parameter.Parameter('use_sim_time', value=value)]
-            )
-            assert 'start the node with use_sim_time' in result.reason
-            assert not result.successful
+            assert reason in result.reason
             assert not node.get_parameter('use_sim_time').value
             assert node.get_clock().now().nanoseconds > 0
 

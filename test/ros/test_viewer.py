@@ -6,15 +6,14 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 from hand_made_decisions import NOW_NS, a_decision, a_track, a_unit
-from live_graph import Bystander, wait_until
-from rclpy.executors import SingleThreadedExecutor
+from live_graph import Bystander, Stage
 from sensor_msgs.msg import Image
 
 from mmedge_ros import msg
@@ -63,27 +62,16 @@ class Browser:
         connection.close()
 
 
-class Stage:
+class Page(Stage):
     """The viewer, with a bystander who feeds it."""
 
     def __init__(self, bystander: Bystander) -> None:
         self.viewer = Viewer(cli_args=ARGUMENTS)
-        self._bystander = bystander
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self.viewer)
+        super().__init__(bystander, self.viewer)
         node = bystander.node
         self.pictures = node.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
         self.tracks = node.create_publisher(msg.TrackArray, names.TRACKS, qos.RESULT)
         self.features = node.create_publisher(msg.UnitFeatures, names.UNIT_FEATURES, qos.RESULT)
-
-    def wait_until(
-        self, condition: Callable[[], Any], meanwhile: Callable[[], Any] = lambda: None
-    ) -> None:
-        def both() -> None:
-            self._executor.spin_once(timeout_sec=0.0)
-            meanwhile()
-
-        wait_until(self._bystander.executor, condition, meanwhile=both)
 
     def browser(self) -> Browser:
         return Browser(self.viewer._page.address)
@@ -93,14 +81,13 @@ class Stage:
 
 
 @pytest.fixture
-def stage(ros: None, bystander: Bystander) -> Iterator[Stage]:
-    stage = Stage(bystander)
-    yield stage
-    stage.viewer.stop()
-    stage.viewer.destroy_node()
+def stage(ros: None, bystander: Bystander) -> Iterator[Page]:
+    page = Page(bystander)
+    yield page
+    page.end()
 
 
-def test_it_listens_from_the_first_browser_to_the_last(stage: Stage) -> None:
+def test_it_listens_from_the_first_browser_to_the_last(stage: Page) -> None:
     stage.wait_until(lambda: stage.viewer._page.watchers == 0)
     assert not stage.is_listening()
     # The clock, where it is simulated, is all that a node without subscriptions listens to.
@@ -123,7 +110,7 @@ def test_it_listens_from_the_first_browser_to_the_last(stage: Stage) -> None:
     again.close()
 
 
-def test_decisions_returns_and_pictures_reach_the_page(stage: Stage) -> None:
+def test_decisions_returns_and_pictures_reach_the_page(stage: Page) -> None:
     browser = stage.browser()
     stage.wait_until(stage.is_listening)
     decision = conversions.to_track_array(a_decision(a_track(box=Box(10.0, 20.0, 40.0, 50.0))))

@@ -164,6 +164,35 @@ class Bystander:
         return str(values.get(key, ''))
 
 
+class Stage:
+    """A node in this process, and a bystander who talks to it and listens."""
+
+    def __init__(self, bystander: Bystander, node: Node) -> None:
+        self.bystander = bystander
+        self.node = node
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+        self._is_ended = False
+
+    def wait_until(
+        self, condition: Callable[[], Any], meanwhile: Callable[[], Any] = lambda: None
+    ) -> Any:
+        """Let both listen until the condition holds, and return what it returned."""
+
+        def both() -> None:
+            self._executor.spin_once(timeout_sec=0.0)
+            meanwhile()
+
+        return wait_until(self.bystander.executor, condition, meanwhile=both)
+
+    def end(self) -> None:
+        """Stop the node, unless that has been done."""
+        if not self._is_ended:
+            self._is_ended = True
+            getattr(self.node, 'stop', lambda: None)()
+            self.node.destroy_node()
+
+
 def is_gapless(trail: Trail) -> bool:
     """Whether every stage begins where the one before it ended, and none runs backwards."""
     joined = all(a.end_ns == b.begin_ns for a, b in pairwise(trail))

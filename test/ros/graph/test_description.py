@@ -84,69 +84,38 @@ def test_a_process_gets_name_remappings_parameters_and_files(tmp_path: Path) -> 
 def test_a_recording_brings_its_topics_transforms_and_transport(
     little_bag: Path, detector: Path
 ) -> None:
-    nodes = describe_graph(GraphOptions(bag=str(little_bag), detector=str(detector)))
-    player = parameters_of(nodes, 'bag_player')
-    assert (player['topics.camera'], player['topics.radar']) == (
-        '/camera/image_raw/compressed',
-        '/radar/points',
-    )
-    (transform,) = parameters_of(nodes, 'fusion')['transforms']  # type: ignore[misc]
-    assert transform.startswith('radar_link camera_optical_frame 0 -0.07 -0.05 ')
-
-
-def test_transforms_of_the_user_come_on_top_of_the_recorded_ones(
-    little_bag: Path, detector: Path
-) -> None:
-    mine = 'base_link radar_link 0 0 0 0 0 0 1'
-    options = GraphOptions(bag=str(little_bag), detector=str(detector), transforms=(mine,))
-    transforms = parameters_of(describe_graph(options), 'fusion')['transforms']
-    assert isinstance(transforms, list)
-    assert (len(transforms), transforms[-1]) == (2, mine)
-
-
-def test_the_player_publishes_the_transforms_that_fusion_uses(
-    little_bag: Path, detector: Path
-) -> None:
     mine = 'base_link radar_link 0 0 0 0 0 0 1'
     options = GraphOptions(bag=str(little_bag), detector=str(detector), transforms=(mine,))
     nodes = describe_graph(options)
-    used = parameters_of(nodes, 'fusion')['transforms']
-    assert parameters_of(nodes, 'bag_player')['transforms'] == used
+    player, fusion = parameters_of(nodes, 'bag_player'), parameters_of(nodes, 'fusion')
+    assert player['topics.camera'] == '/camera/image_raw/compressed'
+    assert player['topics.radar'] == '/radar/points'
+    # Those of the user come on top, and what fusion uses is published as well.
+    recorded, last = fusion['transforms']  # type: ignore[misc]
+    assert recorded.startswith('radar_link camera_optical_frame 0 -0.07 -0.05 ')
+    assert last == mine
+    assert player['transforms'] == fusion['transforms']
+    assert fusion['publish_transform'] is True
+    flown = describe_graph(GraphOptions(detector=str(detector)))
+    assert parameters_of(flown, 'fusion')['publish_transform'] is False
 
 
-def test_fusion_publishes_the_transform_of_odometry_in_replays_alone(
-    little_bag: Path, detector: Path
-) -> None:
-    played = GraphOptions(bag=str(little_bag), detector=str(detector))
-    flown = GraphOptions(detector=str(detector))
-    assert parameters_of(describe_graph(played), 'fusion')['publish_transform'] is True
-    assert parameters_of(describe_graph(flown), 'fusion')['publish_transform'] is False
-
-
-def test_player_and_optimiser_are_told_of_other_windows(
+def test_player_and_optimiser_are_told_of_other_windows_and_a_wrong_key_is_found_at_once(
     little_bag: Path, detector: Path, tmp_path: Path
 ) -> None:
     params = tmp_path / 'params.yaml'
-    windows = 'pipeline.windows: {stride: 0.25, window: 2.0}'
-    params.write_text(f'fusion:\n  ros__parameters:\n    {windows}\n')
     options = GraphOptions(
         bag=str(little_bag), detector=str(detector), params=str(params), optimise=True
     )
+    windows = 'pipeline.windows: {stride: 0.25, window: 2.0}'
+    params.write_text(f'fusion:\n  ros__parameters:\n    {windows}\n')
     described = describe_graph(options)
     assert parameters_of(described, 'bag_player')['pipeline.windows.stride'] == 0.25
     chooses = parameters_of(described, 'configuration_optimizer')
     assert (chooses['adaptation.stride'], chooses['adaptation.window']) == (0.25, 2.0)
-
-
-def test_a_wrong_key_for_fusion_is_found_before_anything_starts(
-    little_bag: Path, detector: Path, tmp_path: Path
-) -> None:
-    params = tmp_path / 'params.yaml'
     params.write_text('fusion:\n  ros__parameters:\n    pipeline.windows.strde: 0.25\n')
     with pytest.raises(ParameterError, match=r'windows\.stride'):
-        describe_graph(
-            GraphOptions(bag=str(little_bag), detector=str(detector), params=str(params))
-        )
+        describe_graph(options)
 
 
 def test_without_any_detector_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,35 +57,24 @@ def test_a_process_that_beats_is_well(process: Process) -> None:
 
 
 @pytest.mark.parametrize(
-    ('state', 'words'),
-    [(psutil.STATUS_STOPPED, 'is stopped'), (psutil.STATUS_SLEEPING, 'hangs for 2 s')],
+    ('state', 'is_woken', 'words', 'patience'),
+    [
+        (psutil.STATUS_STOPPED, False, 'is stopped', STILL),
+        (psutil.STATUS_SLEEPING, False, 'hangs for 2 s', STILL),
+        (psutil.STATUS_SLEEPING, True, 'hangs for 30 s', BUSY),
+        (psutil.STATUS_RUNNING, False, 'hangs for 30 s', BUSY),
+        (psutil.STATUS_DISK_SLEEP, False, 'hangs for 30 s', BUSY),
+    ],
 )
-def test_one_that_does_nothing_hangs_after_two_seconds(
-    process: Process, state: str, words: str
+def test_one_that_does_nothing_has_two_seconds_and_one_that_waits_for_its_turn_half_a_minute(
+    process: Process, state: str, is_woken: bool, words: str, patience: float
 ) -> None:
     heartbeat.beat()
     process.pass_time(STEP)
-    process.activity = Activity(7, state)
-    said, after = process.pass_time(10.0)
-    assert said == words
-    assert after == pytest.approx(STILL, abs=0.15)
-
-
-@pytest.mark.parametrize('state', [psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP])
-def test_one_that_waits_for_its_turn_has_half_a_minute(process: Process, state: str) -> None:
-    heartbeat.beat()
-    process.pass_time(STEP)
-    process.activity = Activity(7, state)
+    process.activity, process.is_woken = Activity(7, state), is_woken
     said, after = process.pass_time(60.0)
-    assert said == 'hangs for 30 s'
-    assert after == pytest.approx(BUSY, abs=0.15)
-
-
-def test_one_that_is_woken_in_its_sleep_has_half_a_minute(process: Process) -> None:
-    heartbeat.beat()
-    process.pass_time(STEP)
-    process.is_woken = True
-    assert process.pass_time(60.0)[1] == pytest.approx(BUSY, abs=0.15)
+    assert said == words
+    assert after == pytest.approx(patience, abs=0.15)
 
 
 def test_the_first_loading_has_all_the_time_in_the_world(process: Process) -> None:

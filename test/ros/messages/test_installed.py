@@ -52,24 +52,24 @@ def test_without_them_a_message_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) 
         assert readable(message) is message
 
 
-def test_a_picture_of_an_unknown_encoding_is_converted_by_cv_bridge(
+def test_a_picture_of_an_unknown_encoding_is_converted_by_cv_bridge_unless_it_refuses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     picture = np.arange(3 * WIDTH * HEIGHT, dtype=np.uint8).reshape(HEIGHT, WIDTH, 3)
-    bridge = SimpleNamespace(imgmsg_to_cv2=lambda message, desired_encoding: picture)
-    install(monkeypatch, 'cv_bridge', CvBridge=lambda: bridge, CvBridgeError=TypeError)
-    read = readable(deep_picture())
-    assert (read.encoding, read.header.frame_id, read.header.stamp.sec) == ('bgr8', 'camera', 7)
-    assert bytes(read.data) == picture.tobytes()
+    refusals: list[str] = []
 
+    def convert(message: object, desired_encoding: str) -> np.ndarray:
+        if refusals:
+            raise TypeError(refusals[0])
+        return picture
 
-def test_what_cv_bridge_refuses_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(message: object, desired_encoding: str) -> None:
-        raise TypeError('no such conversion')
-
-    bridge = SimpleNamespace(imgmsg_to_cv2=refuse)
+    bridge = SimpleNamespace(imgmsg_to_cv2=convert)
     install(monkeypatch, 'cv_bridge', CvBridge=lambda: bridge, CvBridgeError=TypeError)
     message = deep_picture()
+    read = readable(message)
+    assert (read.encoding, read.header.frame_id, read.header.stamp.sec) == ('bgr8', 'camera', 7)
+    assert bytes(read.data) == picture.tobytes()
+    refusals.append('no such conversion')
     assert readable(message) is message
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,70 +23,32 @@ from mmedge_ros.ros.messages.vision_mirror import (
 SECOND = 1_000_000_000
 
 
-@dataclass
-class ObjectHypothesisWithPose:
-    hypothesis: Any = field(default_factory=lambda: SimpleNamespace(class_id='', score=0.0))
-    pose: PoseWithCovariance = field(default_factory=PoseWithCovariance)
-
-
-@dataclass
-class Detection3D:
-    header: Header = field(default_factory=Header)
-    results: list[Any] = field(default_factory=list)
-    bbox: Any = field(default_factory=lambda: SimpleNamespace(center=Pose(), size=Vector3()))
-    id: str = ''
-
-
-@dataclass
-class Detection2D:
-    header: Header = field(default_factory=Header)
-    results: list[Any] = field(default_factory=list)
-    bbox: Any = field(
-        default_factory=lambda: SimpleNamespace(
-            center=SimpleNamespace(position=SimpleNamespace(x=0.0, y=0.0), theta=0.0),
-            size_x=0.0,
-            size_y=0.0,
-        )
+def part(**fields: Callable[[], Any]) -> Callable[..., Any]:
+    """Stands for a class of messages: makes one with fresh fields, and those that are given."""
+    return lambda **given: SimpleNamespace(
+        **{name: make() for name, make in fields.items()} | given
     )
-    id: str = ''
 
 
-@dataclass
-class DetectionArray:
-    header: Header
-    detections: list[Any]
-
-
+POINT = part(x=float, y=float)
+BOX_2D = part(center=part(position=POINT, theta=float), size_x=float, size_y=float)
+HYPOTHESIS = part(class_id=str, score=float)
 VISION = SimpleNamespace(
-    ObjectHypothesisWithPose=ObjectHypothesisWithPose,
-    Detection2D=Detection2D,
-    Detection3D=Detection3D,
-    Detection2DArray=DetectionArray,
-    Detection3DArray=DetectionArray,
+    ObjectHypothesisWithPose=part(hypothesis=HYPOTHESIS, pose=PoseWithCovariance),
+    Detection2D=part(header=Header, results=list, bbox=BOX_2D, id=str),
+    Detection3D=part(header=Header, results=list, bbox=part(center=Pose, size=Vector3), id=str),
+    Detection2DArray=SimpleNamespace,
+    Detection3DArray=SimpleNamespace,
 )
-
-
-class Listened:
-    """A publisher with so many listeners."""
-
-    def __init__(self, listeners: int) -> None:
-        self.published: list[Any] = []
-        self.listeners = listeners
-
-    def get_subscription_count(self) -> int:
-        return self.listeners
-
-    def publish(self, message: Any) -> None:
-        self.published.append(message)
 
 
 class Publishing:
     """The part of a node that makes publishers, and subscriptions, which are topics here."""
 
-    def __init__(self, **listeners: int) -> None:
-        self.publishers: dict[str, Listened] = {}
+    def __init__(self) -> None:
+        self.listeners = 1
+        self.published: dict[str, list[Any]] = {}
         self.callbacks: dict[str, Callable[[Any], None]] = {}
-        self._listeners = listeners
 
     def create_subscription(
         self, kind: type, topic: str, callback: Callable[[Any], None], profile: Any
@@ -98,10 +59,13 @@ class Publishing:
     def destroy_subscription(self, subscription: str) -> None:
         del self.callbacks[subscription]
 
-    def create_publisher(self, kind: type, topic: str, profile: Any) -> Listened:
-        count = self._listeners.get(topic.rpartition('/')[2], 0)
-        self.publishers[topic] = Listened(count)
-        return self.publishers[topic]
+    def create_publisher(self, kind: type, topic: str, profile: Any) -> SimpleNamespace:
+        published = self.published.setdefault(topic, [])
+        is_2d = topic == names.DETECTIONS_2D
+        return SimpleNamespace(
+            publish=published.append,
+            get_subscription_count=lambda: self.listeners if is_2d else 0,
+        )
 
 
 def test_a_track_is_a_body_with_its_place_and_doubt() -> None:
@@ -145,17 +109,17 @@ def test_each_box_has_the_frame_and_the_stamp_of_its_picture() -> None:
 
 
 def test_pictures_are_known_by_their_receipts_while_boxes_are_wanted() -> None:
-    node = Publishing(detections_2d=1)
+    node = Publishing()
     mirror = VisionMirror(node, VISION)  # type: ignore[arg-type]
     mirror.publish(a_decision(seen_in(7)))
-    boxes = node.publishers[names.DETECTIONS_2D]
-    assert boxes.published[0].detections == []
+    boxes = node.published[names.DETECTIONS_2D]
+    assert boxes[0].detections == []
     heard = node.callbacks[names.UNIT_RECEIPTS]
     for modality in ('radar', 'camera'):
         heard(msg.UnitReceipt(header=header(SECOND, modality), modality=modality, sequence=7))
     mirror.publish(a_decision(seen_in(7)))
-    (box,) = boxes.published[1].detections
-    assert (box.header, boxes.published[1].header) == (PICTURES[7], PICTURES[7])
-    boxes.listeners = 0
+    (box,) = boxes[1].detections
+    assert (box.header, boxes[1].header) == (PICTURES[7], PICTURES[7])
+    node.listeners = 0
     mirror.publish(a_decision(seen_in(7)))
     assert node.callbacks == {}

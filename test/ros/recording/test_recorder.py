@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from hand_made_decisions import NOW_NS, a_decision, a_track, a_unit
-from live_graph import Bystander, wait_until
-from rclpy.executors import SingleThreadedExecutor
+from live_graph import Bystander, Stage
 from rclpy.node import Node
 
 from mmedge_ros import msg
@@ -33,31 +32,20 @@ STATUS = PlaybackStatus(
 )
 
 
-class Speaker:
+class Speaker(Stage):
     """Publishes to a listener and lets it listen."""
 
     def __init__(self, listener: Node, bystander: Bystander) -> None:
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(listener)
+        super().__init__(bystander, listener)
         self._publishers = {
             kind: bystander.node.create_publisher(kind, *topic) for kind, topic in TOPICS.items()
         }
-        self._bystander = bystander
         heard = [self._publishers[kind] for kind in (msg.TrackArray, msg.PlaybackState)]
         self.wait_until(lambda: all(p.get_subscription_count() == 2 for p in heard))
 
     def say(self, *messages: Any) -> None:
         for message in messages:
             self._publishers[type(message)].publish(message)
-
-    def wait_until(
-        self, condition: Callable[[], Any], meanwhile: Callable[[], Any] = lambda: None
-    ) -> Any:
-        def both() -> None:
-            self._bystander.executor.spin_once(timeout_sec=0.0)
-            meanwhile()
-
-        return wait_until(self._executor, condition, meanwhile=both)
 
 
 def hostile() -> list[Any]:
@@ -81,9 +69,9 @@ def record() -> LiveRecord:
 
 @pytest.fixture
 def speaker(ros: None, record: LiveRecord, bystander: Bystander) -> Iterator[Speaker]:
-    recorder = Recorder(record)
-    yield Speaker(recorder, bystander)
-    recorder.destroy_node()
+    speaker = Speaker(Recorder(record), bystander)
+    yield speaker
+    speaker.end()
 
 
 def test_a_recorder_takes_in_what_a_graph_says(speaker: Speaker, record: LiveRecord) -> None:
