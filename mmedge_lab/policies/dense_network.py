@@ -5,20 +5,16 @@ A file holds numbers only, and the names of its input fields.
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.encoding.bundle.number_file import number_bytes, read_numbers
 
 # Standardised inputs are cut here: what was never seen in training must not run away.
 CUT = 4.0
-LARGEST_FILE = 1 << 20
-_MOST_HIDDEN = 1024
 _ARRAYS = ('mean', 'scale', 'weights1', 'bias1', 'weights2', 'bias2')
 
 
@@ -60,10 +56,8 @@ def network_bytes(network: DenseNetwork, fields: tuple[str, ...]) -> bytes:
 
     :param fields: names of its inputs, in order
     """
-    buffer = io.BytesIO()
-    numbers = {name: getattr(network, name).astype(np.float32) for name in _ARRAYS}
-    np.savez(buffer, fields=np.array(fields), **numbers)
-    return buffer.getvalue()
+    numbers = {name: getattr(network, name) for name in _ARRAYS}
+    return number_bytes(numbers, {'fields': fields})
 
 
 def network_from(
@@ -75,47 +69,10 @@ def network_from(
     :param where: what the file is called in messages
     :raises EvaluationError: if it is none, or one for other fields or outputs
     """
+    count = len(fields)
+    sides = ((count,), (count,), (count, 'H'), ('H',), ('H', outputs), (outputs,))
     try:
-        arrays = _arrays(content, where)
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as e:
-        raise EvaluationError(
-            f'{where} is no network ({" ".join(str(e).split())[:200]}); train the rivals again'
-        ) from e
-    known = tuple(str(name) for name in arrays.pop('fields').ravel().tolist())
-    if known != fields:
-        other = next((name for name in known if name not in fields), 'another order')
-        raise EvaluationError(
-            f'{where} was trained for other inputs ({other[:80]!r}); train the rivals again with '
-            'this version'
-        )
-    return _checked(arrays, len(fields), outputs, where)
-
-
-def _arrays(content: bytes, where: str) -> dict[str, np.ndarray]:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        # A few kilobytes may claim to unpack to anything.
-        if sum(entry.file_size for entry in archive.infolist()) > LARGEST_FILE:
-            raise ValueError(f'{where} unpacks to more than 1 MiB')
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        return {name: file[name] for name in (*_ARRAYS, 'fields')}
-
-
-def _checked(
-    arrays: Mapping[str, np.ndarray], fields: int, outputs: int, where: str
-) -> DenseNetwork:
-    hidden = arrays['bias1'].size
-    shapes = ((fields,), (fields,), (fields, hidden), (hidden,), (hidden, outputs), (outputs,))
-    numbers: list[FloatArray] = []
-    for name, shape in zip(_ARRAYS, shapes, strict=True):
-        array = arrays[name]
-        if array.dtype != np.float32 or array.shape != shape or hidden > _MOST_HIDDEN:
-            raise EvaluationError(
-                f'{where} has {name} of {array.dtype} {list(array.shape)}, not of float32 '
-                f'{list(shape)}; train the rivals again'
-            )
-        if not np.isfinite(array).all():
-            raise EvaluationError(
-                f'{where} has numbers in {name} that are not finite; train the rivals again'
-            )
-        numbers.append(array.astype(np.float64))
-    return DenseNetwork(*numbers)
+        shapes = dict(zip(_ARRAYS, sides, strict=True))
+        return DenseNetwork(**read_numbers(content, shapes, {'fields': fields}))
+    except ValueError as err:
+        raise EvaluationError(f'{where} is no network ({err}); train the rivals again') from err

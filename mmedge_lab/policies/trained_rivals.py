@@ -18,12 +18,7 @@ import numpy as np
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bundle_cases import RATES
-from mmedge_lab.policies.dense_network import (
-    LARGEST_FILE,
-    DenseNetwork,
-    network_bytes,
-    network_from,
-)
+from mmedge_lab.policies.dense_network import DenseNetwork, network_bytes, network_from
 from mmedge_lab.policies.imputation import OUTPUTS, PERSON_FIELDS, TrainedImputer
 from mmedge_lab.policies.policy_features import POLICY_FIELDS
 from mmedge_lab.policies.steering import Plugins
@@ -32,6 +27,7 @@ from mmedge_ros.adaptation.bundle_configurations import bundle_space
 from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration
 from mmedge_ros.core.untrusted_files import read_bounded, shown
 from mmedge_ros.encoding.bundle.manifest import Manifest
+from mmedge_ros.encoding.bundle.number_file import LARGEST_NUMBERS
 from mmedge_ros.report.report_files import write_files
 
 FOLDER, INDEX = 'rivals', 'rivals.json'
@@ -146,7 +142,7 @@ def read_rivals(folder: Path, bundle: Path) -> Rivals:
     :raises EncodingError: if the bundle cannot be read
     """
     path = folder / INDEX
-    content = read_bounded(path, LARGEST_FILE, EvaluationError, _REMEDY)
+    content = read_bounded(path, LARGEST_NUMBERS, EvaluationError, _REMEDY)
     try:
         index = json.loads(content)
     except (ValueError, RecursionError) as err:
@@ -209,7 +205,7 @@ class _Reader(NamedTuple):
     def _network(self, name: str, fields: tuple[str, ...], outputs: int) -> DenseNetwork:
         # The name of the file is not taken from the index: it may lead anywhere.
         path = self.folder / f'{name}.npz'
-        content = read_bounded(path, LARGEST_FILE, EvaluationError, _REMEDY)
+        content = read_bounded(path, LARGEST_NUMBERS, EvaluationError, _REMEDY)
         if hashlib.sha256(content).hexdigest() != self._entry(name).get('sha256'):
             raise EvaluationError(f'{path} is not the file that {INDEX} names; {_REMEDY}')
         return network_from(content, fields, outputs, str(path))

@@ -25,6 +25,27 @@ def number_bytes(
     return buffer.getvalue()
 
 
+def unpacked(content: bytes, most_bytes: int) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file by their names; nothing in it is run.
+
+    :param most_bytes: what they may take unpacked
+    :raises ValueError: in words, whatever the bytes are
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            # A few kilobytes may claim to unpack to anything.
+            if sum(entry.file_size for entry in archive.infolist()) > most_bytes:
+                raise ValueError(f'it unpacks to more than {most_bytes >> 20} MiB')
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays: dict[str, Any] = dict(file)
+    except Exception as err:  # zipfile, zlib and numpy raise what fits the damage
+        raise ValueError(' '.join(str(err).split())[:200]) from err
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f'its entry {name[:80]!r} is no array')
+    return arrays
+
+
 def read_numbers(
     content: bytes,
     shapes: Mapping[str, tuple[int | str, ...]],
@@ -36,15 +57,10 @@ def read_numbers(
     :param names: texts that must be there as they are, by entry: for what inputs it was made
     :raises ValueError: in words, whatever the bytes are
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            # A few kilobytes may claim to unpack to anything.
-            if sum(entry.file_size for entry in archive.infolist()) > LARGEST_NUMBERS:
-                raise ValueError('it unpacks to more than 1 MiB')
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in (*shapes, *names)}
-    except (OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as err:
-        raise ValueError(' '.join(str(err).split())[:200]) from err
+    arrays = unpacked(content, LARGEST_NUMBERS)
+    for name in (*shapes, *names):
+        if name not in arrays:
+            raise ValueError(f'it has no {name}')
     for entry, wanted in names.items():
         known = tuple(str(name) for name in arrays[entry].ravel().tolist())
         if known != wanted:

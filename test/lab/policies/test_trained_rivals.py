@@ -135,9 +135,9 @@ def test_files_that_are_missing_or_changed_are_refused(folder: Path, bundle: Pat
 def test_a_network_for_other_inputs_or_outputs_is_refused() -> None:
     content = network_bytes(constant_network(2, 1.0), ('a', 'b'))
     assert network_from(content, ('a', 'b'), 1, 'it').outputs(np.zeros(2)) == pytest.approx([1.0])
-    with pytest.raises(EvaluationError, match='other inputs'):
+    with pytest.raises(EvaluationError, match='other fields'):
         network_from(content, ('a', 'c'), 1, 'it')
-    with pytest.raises(EvaluationError, match='other inputs'):
+    with pytest.raises(EvaluationError, match='other fields'):
         network_from(content, ('b', 'a'), 1, 'it')
     with pytest.raises(EvaluationError, match='weights2'):
         network_from(content, ('a', 'b'), 2, 'it')
