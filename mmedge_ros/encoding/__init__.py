@@ -5,7 +5,3 @@ from mmedge_ros import MmedgeError
 
 class EncodingError(MmedgeError):
     """A network cannot be opened or run, or a picture cannot be encoded."""
-
-
-class RecurrenceError(MmedgeError):
-    """A semantic memory and what is looked up in it do not fit; the message says why."""

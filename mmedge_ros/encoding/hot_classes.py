@@ -7,22 +7,12 @@ scores (SMTM, "Boosting Mobile CNN Inference through Semantic Memory", arXiv 211
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import FloatArray
 
 _KEPT_PER_WINDOW = 0.25
-
-
-class _Summary(NamedTuple):
-    """Scores, their shares and what is hot (J,), after the newest look."""
-
-    scores: FloatArray
-    shares: FloatArray
-    hot: NDArray[np.bool_]
 
 
 class HotClasses:
@@ -40,7 +30,7 @@ class HotClasses:
         """Forget what was met."""
         self._frequency = np.zeros(self._classes)
         self._since = np.zeros(self._classes, np.int64)
-        self._now = self._summary()
+        self._summarise()
 
     def met(self, label: int) -> None:
         """Enter a look that showed a class.
@@ -50,33 +40,26 @@ class HotClasses:
         self._since += 1
         self._since[label] = 0
         self._frequency[label] += 1.0
-        self._now = self._summary()
+        self._summarise()
 
     @property
     def scores(self) -> FloatArray:
         """Return the score of each class (J,), 0 for those that were never met."""
-        return self._now.scores
-
-    @property
-    def shares(self) -> FloatArray:
-        """Return the share (J,) of each class in the scores; equal ones before the first look."""
-        return self._now.shares
+        return self._scores
 
     @property
     def hot(self) -> NDArray[np.bool_]:
         """Mark (J,) the fewest classes that hold the wanted share of the scores."""
-        return self._now.hot
+        return self._hot
 
-    def _summary(self) -> _Summary:
+    def _summarise(self) -> None:
         # Made once for each look, because a look asks at every tap.
         windows = self._since // self._window
         scores: FloatArray = self._frequency * _KEPT_PER_WINDOW ** np.minimum(windows, 50)
-        total = scores.sum()
-        shares = scores / total if total > 0.0 else np.full(self._classes, 1.0 / self._classes)
         order = np.argsort(-scores, kind='stable')
         held = np.cumsum(scores[order])
         hot = np.zeros(self._classes, np.bool_)
         if held.size and held[-1] > 0.0:
             enough = np.searchsorted(held, self._coverage * held[-1] - 1e-9)
             hot[order[: int(enough) + 1]] = True
-        return _Summary(scores, shares, hot & (scores > 0.0))
+        self._scores, self._hot = scores, hot & (scores > 0.0)

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import io
 import math
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_ros.core.data_types import FloatArray
-from mmedge_ros.encoding import RecurrenceError
+from mmedge_ros.core.untrusted_files import read_bounded
+from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.number_file import unpacked
 from mmedge_ros.encoding.hot_classes import HotClasses
 
 _TINY = 1e-9
@@ -93,7 +94,7 @@ class Lookup:
 
         A vector that is not finite recalls nothing, nor do those after it.
 
-        :raises RecurrenceError: for a vector of another size, or one more than there are taps
+        :raises EncodingError: for a vector of another size, or one more than there are taps
         """
         layer = len(self.vectors)
         self.vectors.append(self._memory.checked(vector, layer))
@@ -110,7 +111,7 @@ class SemanticMemory:
     ``agreement`` is the share of checked hits that the whole classifier confirmed, NaN before the
     first.
 
-    :raises RecurrenceError: if the centres do not fit together
+    :raises EncodingError: if the centres do not fit together
     """
 
     def __init__(
@@ -162,11 +163,11 @@ class SemanticMemory:
     def recalled(self, lookup: Lookup) -> int:
         """Enter a hit that is not checked; return its class.
 
-        :raises RecurrenceError: if nothing was recalled, or the hit is to be checked
+        :raises EncodingError: if nothing was recalled, or the hit is to be checked
         """
         recall = lookup.recall
         if recall is None or recall.is_audit:
-            raise RecurrenceError('no hit to enter: run the whole classifier, and tell its class')
+            raise EncodingError('no hit to enter: run the whole classifier, and tell its class')
         self._hits += 1
         if recall.margin >= 2.0 * self._threshold(recall.layer):
             self._learn(recall.label, lookup.vectors[: recall.layer + 1])
@@ -177,10 +178,10 @@ class SemanticMemory:
         """Enter what the whole classifier says, of a miss or of a hit that was checked.
 
         :param certainty: 0..1 of the class
-        :raises RecurrenceError: for a class that there is not
+        :raises EncodingError: for a class that there is not
         """
         if not 0 <= label < len(self._centres[0]):
-            raise RecurrenceError(f'no class {label}: there are {len(self._centres[0])}')
+            raise EncodingError(f'no class {label}: there are {len(self._centres[0])}')
         if lookup.recall is not None:
             self._hits += 1
             self._check(lookup.recall.label == label)
@@ -191,13 +192,13 @@ class SemanticMemory:
     def checked(self, vector: FloatArray, layer: int) -> FloatArray:
         """Return a vector of a tap as floats.
 
-        :raises RecurrenceError: if it does not fit
+        :raises EncodingError: if it does not fit
         """
         if layer >= self.layers:
-            raise RecurrenceError(f'a vector after the last of {self.layers} taps')
+            raise EncodingError(f'a vector after the last of {self.layers} taps')
         values = np.asarray(vector, float)
         if values.shape != self._centres[layer].shape[1:]:
-            raise RecurrenceError(
+            raise EncodingError(
                 f'a vector of shape {values.shape} at tap {layer + 1}, which has '
                 f'{self._centres[layer].shape[1]} values; classifier and memory must be of one '
                 'bundle'
@@ -277,13 +278,13 @@ def accumulated(similarities: Sequence[FloatArray]) -> FloatArray:
 def require_fitting(centres: SemanticCentres) -> None:
     """Make sure that the parts fit together.
 
-    :raises RecurrenceError: if they do not, or hold what is no number
+    :raises EncodingError: if they do not, or hold what is no number
     """
     layers = len(centres.centres)
     parts = (centres.origins, centres.whitening, centres.thresholds)
     sizes = tuple(len(part) for part in parts)
     if not layers or set(sizes) != {layers}:
-        raise RecurrenceError(
+        raise EncodingError(
             f'{layers} taps with centres, and {sizes} origins, whitenings and thresholds; '
             'make the semantic memory anew'
         )
@@ -294,7 +295,7 @@ def require_fitting(centres: SemanticCentres) -> None:
         fits = white.ndim == 2 and known.shape == (classes, len(white))
         fits = fits and origin.shape == (len(white),)
         if not fits or not all(np.isfinite(part).all() for part in (known, origin, white)):
-            raise RecurrenceError(
+            raise EncodingError(
                 f'tap {layer + 1}: centres {known.shape} of {classes} classes, origin '
                 f'{origin.shape} and whitening {white.shape} do not fit, or hold what is no '
                 'number; make the semantic memory anew'
@@ -317,34 +318,24 @@ def centres_as_bytes(centres: SemanticCentres) -> bytes:
 def read_centres(path: Path) -> SemanticCentres:
     """Read semantic centres.
 
-    :raises RecurrenceError: if the file cannot be read, or its parts do not fit together
+    :raises EncodingError: if the file cannot be read, or its parts do not fit together
     """
-    arrays = _arrays(path)
+    content = read_bounded(path, _LARGEST_BYTES, EncodingError, _REMEDY)
+    try:
+        arrays = {n: a.astype(float) for n, a in unpacked(content, _LARGEST_BYTES).items()}
+    except (ValueError, TypeError) as err:
+        raise EncodingError(f'{path} cannot be read ({err}); {_REMEDY}') from err
     layers = sum(name.startswith('centres_') for name in arrays)
     expected = {f'{part}_{layer}' for part in _OF_LAYER for layer in range(layers)} | {*_OF_ALL}
-    if not 1 <= layers <= _MOST_LAYERS or not expected <= set(arrays):
+    if not 1 <= layers <= _MOST_LAYERS or expected != set(arrays):
         names = ', '.join(sorted(arrays))[:200]
-        raise RecurrenceError(f'{path} holds {names}, which is no semantic memory; {_REMEDY}')
-    centres = SemanticCentres(
-        tuple(arrays[f'centres_{layer}'] for layer in range(layers)),
-        arrays['counts'],
-        tuple(arrays[f'origin_{layer}'] for layer in range(layers)),
-        tuple(arrays[f'whitening_{layer}'] for layer in range(layers)),
-        arrays['thresholds'],
+        raise EncodingError(f'{path} holds {names}, which is no semantic memory; {_REMEDY}')
+    known, origins, white = (
+        tuple(arrays[f'{part}_{layer}'] for layer in range(layers)) for part in _OF_LAYER
     )
+    centres = SemanticCentres(known, arrays['counts'], origins, white, arrays['thresholds'])
     try:
         require_fitting(centres)
-    except RecurrenceError as err:
-        raise RecurrenceError(f'{path}: {err}') from err
+    except EncodingError as err:
+        raise EncodingError(f'{path}: {err}') from err
     return centres
-
-
-def _arrays(path: Path) -> Mapping[str, FloatArray]:
-    try:
-        size = path.stat().st_size
-        if size > _LARGEST_BYTES:
-            raise RecurrenceError(f'{path} has {size} bytes, too many for a semantic memory')
-        with np.load(path, allow_pickle=False) as file:
-            return {name: np.asarray(file[name], float) for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError, AttributeError, KeyError) as err:
-        raise RecurrenceError(f'{path} cannot be read ({str(err)[:200]}); {_REMEDY}') from err

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import FloatArray, LabelSource
-from mmedge_ros.encoding import EncodingError, RecurrenceError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.classifier_description import (
     ATTRIBUTES,
     EXIT,
@@ -22,10 +22,7 @@ from mmedge_ros.encoding.classifier_description import (
     odds,
     softmax,
 )
-from mmedge_ros.encoding.semantic_memory import (
-    SemanticMemory,
-    read_centres,
-)
+from mmedge_ros.encoding.semantic_memory import SemanticMemory, read_centres
 from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
 
 _NO_ATTRIBUTES, _NO_SHARES = np.zeros(0, np.float32), np.zeros(0)
@@ -179,24 +176,21 @@ class MemorisedClassifier:
         state = network.start(blob)
         if memory is None:
             return self._by_heads(state)
-        try:
-            lookup = memory.lookup()
-            for layer in range(memory.layers):
-                begun = time.thread_time()
-                recall = lookup.add(np.asarray(state.pooled, float))
-                self._lookup_seconds += time.thread_time() - begun
-                if recall is not None and not recall.is_audit:
-                    known = self.classifier.at_exit(state)[len(self.classifier.classes) :]
-                    label = memory.recalled(lookup)
-                    return Look(label, float('nan'), LabelSource.MEMORY, layer + 1, known)
-                if layer + 1 < memory.layers:
-                    state = network.advance(state)
-            found = self._full(state)
+        lookup = memory.lookup()
+        for layer in range(memory.layers):
             begun = time.thread_time()
-            memory.classified(lookup, found.label, found.certainty)
+            recall = lookup.add(np.asarray(state.pooled, float))
             self._lookup_seconds += time.thread_time() - begun
-        except RecurrenceError as err:
-            raise EncodingError(f'{network.place}: {err}') from err
+            if recall is not None and not recall.is_audit:
+                known = self.classifier.at_exit(state)[len(self.classifier.classes) :]
+                label = memory.recalled(lookup)
+                return Look(label, float('nan'), LabelSource.MEMORY, layer + 1, known)
+            if layer + 1 < memory.layers:
+                state = network.advance(state)
+        found = self._full(state)
+        begun = time.thread_time()
+        memory.classified(lookup, found.label, found.certainty)
+        self._lookup_seconds += time.thread_time() - begun
         return found
 
     def _by_heads(self, state: TapState) -> Look:
@@ -234,11 +228,8 @@ def open_classifier(
     classifier = TappedClassifier(description.classes, stages, threads)
     if description.memory is None or not with_memory:
         return MemorisedClassifier(classifier, None, description.exits)
-    try:
-        remembered = SemanticMemory(read_centres(description.memory.verified()))
-    except RecurrenceError as err:
-        raise EncodingError(str(err)) from err
-    return MemorisedClassifier(classifier, remembered)
+    memory = SemanticMemory(read_centres(description.memory.verified()))
+    return MemorisedClassifier(classifier, memory)
 
 
 def _flat(values: Any) -> NDArray[np.float32]:

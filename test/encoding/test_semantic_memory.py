@@ -11,7 +11,7 @@ import pytest
 from tiny_recogniser import tiny_centres
 
 from mmedge_ros.core.data_types import FloatArray
-from mmedge_ros.encoding import RecurrenceError
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.semantic_memory import (
     Lookup,
     SemanticCentres,
@@ -146,9 +146,9 @@ def test_a_memory_that_is_wrong_too_often_ends_up_recalling_nothing() -> None:
 def test_a_hit_that_is_to_be_checked_is_not_taken_unchecked() -> None:
     subject = SemanticMemory(centres(), parameters=SemanticMemoryParameters(audit_every=1))
     subject.hot.met(0)
-    with pytest.raises(RecurrenceError, match='run the whole classifier'):
+    with pytest.raises(EncodingError, match='run the whole classifier'):
         subject.recalled(looked_up(subject, 1.0))
-    with pytest.raises(RecurrenceError, match='run the whole classifier'):
+    with pytest.raises(EncodingError, match='run the whole classifier'):
         subject.recalled(subject.lookup())
 
 
@@ -164,12 +164,12 @@ def test_what_is_no_number_recalls_nothing_and_is_not_learned(value: float) -> N
 
 def test_vectors_of_another_classifier_are_refused() -> None:
     subject = memory()
-    with pytest.raises(RecurrenceError, match=r'shape \(7,\) at tap 1, which has 6'):
+    with pytest.raises(EncodingError, match=r'shape \(7,\) at tap 1, which has 6'):
         subject.lookup().add(np.zeros(7))
     lookup = looked_up(subject, 0.1, 0.1)
-    with pytest.raises(RecurrenceError, match='after the last of 3 taps'):
+    with pytest.raises(EncodingError, match='after the last of 3 taps'):
         lookup.add(np.zeros(6))
-    with pytest.raises(RecurrenceError, match='no class 4'):
+    with pytest.raises(EncodingError, match='no class 4'):
         subject.classified(lookup, 4, 1.0)
 
 
@@ -186,7 +186,7 @@ def test_vectors_of_another_classifier_are_refused() -> None:
     ids=lambda changes: next(iter(changes)),
 )
 def test_centres_that_do_not_fit_together_are_refused(changes: dict[str, object]) -> None:
-    with pytest.raises(RecurrenceError, match='make the semantic memory anew'):
+    with pytest.raises(EncodingError, match='make the semantic memory anew'):
         SemanticMemory(centres(**changes))
 
 
@@ -219,9 +219,11 @@ def test_what_is_missing_unknown_or_does_not_fit_is_refused(tmp_path: Path) -> N
         {**whole, 'centres_0': np.zeros((2, 3))},
         {**whole, 'centres_0': np.full((3, 3), np.nan)},
         {**whole, 'thresholds': np.zeros(2)},
+        {**whole, 'counts': np.array(['a', 'b', 'c'])},
+        {**whole, 'priors': np.zeros(1)},
         {},
     ):
-        with pytest.raises(RecurrenceError, match=r'memory\.npz'):
+        with pytest.raises(EncodingError, match=r'memory\.npz'):
             read_centres(written(path, spoiled))
 
 
@@ -229,12 +231,12 @@ def test_what_is_missing_unknown_or_does_not_fit_is_refused(tmp_path: Path) -> N
 def test_a_file_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / 'memory.npz'
     path.write_bytes(content)
-    with pytest.raises(RecurrenceError, match=r'memory\.npz'):
+    with pytest.raises(EncodingError, match=r'memory\.npz'):
         read_centres(path)
 
 
 def test_a_file_that_could_run_code_is_refused(tmp_path: Path) -> None:
     whole = arrays(centres_as_bytes(tiny_centres()))
     objects = np.array([{'a': 1}], dtype=object)
-    with pytest.raises(RecurrenceError, match='cannot be read'):
+    with pytest.raises(EncodingError, match='cannot be read'):
         read_centres(written(tmp_path / 'memory.npz', {**whole, 'counts': objects}))

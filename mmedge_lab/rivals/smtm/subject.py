@@ -121,8 +121,8 @@ def open_classifier_on(bundle: Path, folder: Path, most: int = 0) -> ClassifierO
 
     :param most: so many crops of each class in each part; 0: all
     :raises EvaluationError: if the bundle has no recogniser, or the folder no crops for it
-    :raises EncodingError: if the bundle cannot be used
-    :raises RecurrenceError: if its semantic memory is not of this classifier
+    :raises EncodingError: if the bundle cannot be used, or its semantic memory is of another
+        classifier
     :raises TrainingError: if crops cannot be read
     """
     description = describe_classifier(bundle)
