@@ -24,15 +24,11 @@ from mmedge_lab.simulation.flight_set import PlannedFlight
 from mmedge_lab.simulation.scenario import LIGHTS, find_scenario
 from mmedge_lab.training import OnShare, Report, TrainingError
 from mmedge_lab.training.recogniser_labels import LabelFacts, facts_of
-from mmedge_lab.training.scene_pictures import (
-    SCENES_EACH,
-    draw_scenes,
-    instants,
-    room_for_scenes,
-)
+from mmedge_lab.training.scene_pictures import SCENES_EACH, draw_scenes, instants
 from mmedge_ros.core.data_types import Box
 from mmedge_ros.encoding.crops import CropForm, cut, resized
 from mmedge_ros.encoding.detector import Image
+from mmedge_ros.report.report_files import write_files
 
 # Kept crops are this large (width, height, px), with this margin around the box on each side.
 CROP_SIZE, CROP_MARGIN = (48, 72), 0.3
@@ -82,18 +78,17 @@ def write_crops(
     """Return the crops of the first ``scenes`` standard scenes; what the folder has is kept.
 
     :param jobs: processes to use; 0 for one per processor
-    :raises TrainingError: if the folder cannot be written
+    :raises TrainingError: if one cannot be drawn
+    :raises ReportError: if the folder cannot be written
     """
     files = [_file(folder, first) for first in range(0, scenes, SCENES_EACH)]
-    with room_for_scenes(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        draw_scenes(
-            scenes,
-            partial(_write_group, folder),
-            jobs,
-            report,
-            is_done=lambda first: _file(folder, first).is_file(),
-        )
+    draw_scenes(
+        scenes,
+        partial(_write_group, folder),
+        jobs,
+        report,
+        is_done=lambda first: _file(folder, first).is_file(),
+    )
     return read_crops(files)
 
 
@@ -192,10 +187,7 @@ def _write_group(
         on_share((place + 1) / len(scenes))
     content = io.BytesIO()
     np.savez(content, **crop_set(seen)._asdict())
-    path = _file(folder, first)
-    part = path.with_suffix('.part')
-    part.write_bytes(content.getvalue())
-    part.replace(path)
+    write_files(folder, {_file(folder, first).name: content.getvalue()})
 
 
 def _crops_of(scene: PlannedFlight, number: int) -> Iterator[SeenCrop]:

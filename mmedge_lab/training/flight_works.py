@@ -19,6 +19,7 @@ from mmedge_lab.training import OnShare, Report, TrainingError
 from mmedge_ros.core.data_types import NS_PER_S, Unit
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.replay.recording import Recording
+from mmedge_ros.report.report_files import write_files
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 # Makes arrays of a flight, which has a number among those of all sets.
@@ -60,7 +61,8 @@ class FlightArrays:
         :param make: it must be one that can be pickled
         :param words: what comes of the flights, for the progress
         :param kind: tells apart what is made of one flight
-        :raises TrainingError: if they cannot be made, written or read
+        :raises TrainingError: if they cannot be made or read
+        :raises ReportError: if they cannot be written
         """
         numbers = {path: number for number, path in enumerate(self._folders)}
         files = {path: self._folders[path] / f'{kind or words}.npz' for path in self._sets[name]}
@@ -86,13 +88,7 @@ def _make(make: MakeArrays, path: Path, number: int, file: Path, on_share: OnSha
     """Make and write arrays: a process that is killed leaves no file that is cut."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **dict[str, Any](make(path, number, on_share)))
-    part = file.with_name(f'{file.name}.part')
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(buffer.getvalue())
-        part.replace(file)
-    except OSError as err:
-        raise TrainingError(f'{file} cannot be written: {err.strerror or err}') from err
+    write_files(file.parent, {file.name: buffer.getvalue()})
     on_share(1.0)
 
 

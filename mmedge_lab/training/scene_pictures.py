@@ -11,14 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.build import CAMERA_PERIOD, build_world
 from mmedge_lab.simulation.camera import CameraSimulator, PicturedObject, as_jpeg
 from mmedge_lab.simulation.flight_folder import SIMULATOR_VERSION
@@ -34,6 +32,7 @@ from mmedge_lab.training.picture_set import (
     write_index,
 )
 from mmedge_lab.worker_processes import WorkError, do_works
+from mmedge_ros import MmedgeError
 from mmedge_ros.replay.ground_truth import TrueFrame
 
 PAIRS = 6  # instants of a scene
@@ -67,25 +66,18 @@ def write_scene_pictures(
     known = open_pictures(folder)
     if known is not None and (known.digest, len(known)) == (digest, count):
         return known
-    with room_for_scenes(folder):
+    try:
         _begin(folder, made_from)
         draw_scenes(scenes, partial(_write_scenes, folder), jobs, report)
         facts = [{'name': 'scenes', 'scenes': scenes, 'simulator': SIMULATOR_VERSION}]
         written = PictureSet(folder, digest, count, facts, _counted(folder, count))
         write_index(folder, digest, written)
-    return written
-
-
-@contextmanager
-def room_for_scenes(folder: Path) -> Iterator[None]:
-    """Say of an error of the disk what to do about it, as a TrainingError."""
-    try:
-        yield
     except OSError as err:
         raise TrainingError(
             f'{err.filename or folder}: {err.strerror or err}; make room there and run the same '
             'command again: it goes on where this one ended'
         ) from err
+    return written
 
 
 def draw_scenes(
@@ -103,20 +95,21 @@ def draw_scenes(
     :raises TrainingError: if one cannot be written
     """
     planned = scene_set(count)
+    groups = range(0, count, SCENES_EACH)
     works = {
         f'scenes from {first}': partial(write, first, planned[first : first + SCENES_EACH])
-        for first in range(0, count, SCENES_EACH)
+        for first in groups
         if not is_done(first)
     }
     shares = dict.fromkeys(works, 0.0)
 
     def on_share(name: str, share: float) -> None:
         shares[name] = share
-        done = sum(shares.values()) / len(shares)
+        done = (len(groups) - len(works) + sum(shares.values())) / len(groups)
         report(done, f'{round(done * count)} of {count} scenes')
 
     try:
-        do_works(works, jobs, (SimulationError, OSError), on_share)
+        do_works(works, jobs, (MmedgeError, OSError), on_share)
     except WorkError as err:
         raise TrainingError(f'{err.name}: {err}') from err
 

@@ -10,7 +10,7 @@ import pytest
 from mmedge_lab.simulation.appearance import MoverLook
 from mmedge_lab.simulation.scenario import LIGHTS, find_scenario
 from mmedge_lab.simulation.standard_sets import scene_set
-from mmedge_lab.training import TrainingError
+from mmedge_lab.training import OnShare, TrainingError
 from mmedge_lab.training.crop_set import (
     CROP_SIZE,
     CropSet,
@@ -22,6 +22,7 @@ from mmedge_lab.training.crop_set import (
     write_crops,
 )
 from mmedge_lab.training.recogniser_labels import CLASSES, UNKNOWN, facts_of
+from mmedge_lab.training.scene_pictures import SCENES_EACH, draw_scenes
 from mmedge_ros.core.data_types import Box
 
 
@@ -48,6 +49,23 @@ def test_what_was_cut_short_goes_on_where_it_was(made: tuple[Path, CropSet]) -> 
     again = write_crops(folder, 1)
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
     np.testing.assert_array_equal(again.crops, crops.crops)
+
+
+def write_half(first: int, scenes: object, on_share: OnShare) -> None:
+    on_share(0.5)
+
+
+def test_scenes_that_are_there_count_as_drawn() -> None:
+    said: list[tuple[float, str]] = []
+    draw_scenes(
+        4 * SCENES_EACH,
+        write_half,
+        1,
+        lambda share, words: said.append((share, words)),
+        is_done=lambda first: first < 2 * SCENES_EACH,
+    )
+    assert said[0] == (0.625, '50 of 80 scenes')
+    assert said[-1] == (1.0, '80 of 80 scenes')
 
 
 def test_a_damaged_file_is_refused_by_its_name(tmp_path: Path) -> None:
