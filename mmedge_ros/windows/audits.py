@@ -7,10 +7,11 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
+# Audits whose mean loss is shown.
 _KEPT = 200
-# What the cumulative sum takes for drift: this many times the usual loss, which is kept off 0
-# and 1.
+# Drift is a loss so many times the usual one.
 _DRIFTED = 3.0
+# At a usual loss of 0 or 1 likelihood ratios are infinite.
 _LEAST_USUAL, _MOST_USUAL = 1e-3, 0.9
 
 
@@ -21,7 +22,7 @@ class AuditParameters:
     # Share of windows that are audited: for the length of such a window nothing is skipped, so
     # 0.03 costs about a sixth of what skipping saves.
     share: float = 0.03
-    # Which windows are drawn.
+    # Of the draw.
     seed: int = 0
     # How sure (logarithm of odds, 400 to 1) drift must be before the gate is switched off; more
     # means fewer false alarms and a longer wait.

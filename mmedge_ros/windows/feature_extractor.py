@@ -48,7 +48,7 @@ _CALM = {
 _LEVELS = {'small': 0.0, 'medium': 1.0, 'large': 2.0}
 
 
-class SeenUnit(NamedTuple):
+class _SeenUnit(NamedTuple):
     """What is remembered of a unit; ``strong`` is how many of its detections begin tracks."""
 
     modality: str
@@ -73,18 +73,19 @@ class GateFeatureExtractor:
 
     def reset(self) -> None:
         """Forget everything."""
-        self._units: deque[SeenUnit] = deque(maxlen=_MOST_UNITS)
+        self._units: deque[_SeenUnit] = deque(maxlen=_MOST_UNITS)
         self._history = ShownHistory()
         self._picture = dict.fromkeys(('unexplained', 'missing', 'worst_fit', 'borderline'), 0.0)
         self._fits: deque[float] = deque(maxlen=_PICTURES)
         self._size = (0, 0)
+        self._read = TrackerState(), state_facts(TrackerState())
 
     def add(self, unit: UnitFeatures, state: TrackerState) -> None:
         """Remember a unit that was taken in, and the tracks after it."""
-        facts = state_facts(state)
+        facts = self._facts(state)
         strong = sum(detection.score >= self._high for detection in unit.detections)
         times = unit.modality, unit.stamp_ns, unit.available_ns
-        self._units.append(SeenUnit(*times, unit.embedding, strong, len(unit.returns)))
+        self._units.append(_SeenUnit(*times, unit.embedding, strong, len(unit.returns)))
         oldest_ns = unit.available_ns - self._window_ns - _KEPT_NS
         while self._units[0].available_ns <= oldest_ns:
             self._units.popleft()
@@ -97,7 +98,7 @@ class GateFeatureExtractor:
 
     def features(self, window: OpenWindow, state: TrackerState) -> GateFeatures:
         """Return the features of an open window."""
-        facts = state_facts(state)
+        facts = self._facts(state)
         begin_ns = window.end_ns - self._window_ns
         inside = [u for u in reversed(self._units) if begin_ns < u.available_ns <= window.end_ns]
         slow = [unit for unit in inside if unit.modality == window.slow]
@@ -109,10 +110,10 @@ class GateFeatureExtractor:
         usual_hindsight, usual_error = self._history.usual(window.end_ns - facts.stamp_ns)
         values = {
             'lead': lead,
-            'slow_age': age(slow, window.now_ns),
-            'fast_age': age(fast, window.now_ns),
+            'slow_age': _age(slow, window.now_ns),
+            'fast_age': _age(fast, window.now_ns),
             'slow_fraction': min(window.sensed / max(window.expected, 1), 1.0),
-            'fast_fraction': fraction(fast, self._window_ns),
+            'fast_fraction': _fraction(fast, self._window_ns),
             'left_out': lead * rate,
             'slow_rate': rate,
             'slow_level': _LEVELS.get(window.level, 1.0),
@@ -125,16 +126,22 @@ class GateFeatureExtractor:
             'lasting_fit': sum(self._fits) / len(self._fits) if self._fits else 0.0,
             'usual_hindsight': usual_hindsight,
             'usual_error': usual_error,
-            'flicker': flicker(pictures),
+            'flicker': _flicker(pictures),
             'changes': self._history.changes(facts.stamp_ns),
             **self._picture,
-            **embedded(slow, fast),
+            **_embedded(slow, fast),
             **_returned(scans, slow),
         }
         if facts.people:
             values |= _shown(facts.people, window.now_ns)
             values |= self._outlook(facts, window.end_ns)
         return GateFeatures(**{**_NOTHING, **_CALM, **values})
+
+    def _facts(self, state: TrackerState) -> StateFacts:
+        """Read a state once: windows are asked for after each unit, with the state it left."""
+        if state is not self._read[0]:
+            self._read = state, state_facts(state)
+        return self._read[1]
 
     def _outlook(self, facts: StateFacts, end_ns: int) -> dict[str, float]:
         """Predict the boxes to the window's end."""
@@ -223,13 +230,13 @@ def _at_border(boxes: Sequence[Corners], size: tuple[int, int]) -> float:
     return float(out) if width else 0.0
 
 
-def age(units: Sequence[SeenUnit], now_ns: int) -> float:
+def _age(units: Sequence[_SeenUnit], now_ns: int) -> float:
     """Return how old the newest is, s."""
     newest_ns = max((unit.stamp_ns for unit in units), default=now_ns - round(_LARGEST * NS_PER_S))
     return _at_most(max((now_ns - newest_ns) / NS_PER_S, 0.0))
 
 
-def fraction(units: Sequence[SeenUnit], window_ns: int) -> float:
+def _fraction(units: Sequence[_SeenUnit], window_ns: int) -> float:
     """Return the share of a window's units that arrived, by their own distance."""
     if len(units) < 2:
         return float(len(units))
@@ -238,7 +245,7 @@ def fraction(units: Sequence[SeenUnit], window_ns: int) -> float:
     return min((len(units) * span / (len(units) - 1)) / window_ns, 1.0)
 
 
-def flicker(pictures: Sequence[SeenUnit]) -> float:
+def _flicker(pictures: Sequence[_SeenUnit]) -> float:
     """Return by how much the number of detections varied lately (standard deviation)."""
     counts = [picture.strong for picture in pictures[:_PICTURES]]
     if len(set(counts)) < 2:
@@ -247,7 +254,7 @@ def flicker(pictures: Sequence[SeenUnit]) -> float:
     return math.sqrt(sum((c - mean) ** 2 for c in counts) / len(counts))
 
 
-def embedded(slow: Sequence[SeenUnit], fast: Sequence[SeenUnit]) -> dict[str, float]:
+def _embedded(slow: Sequence[_SeenUnit], fast: Sequence[_SeenUnit]) -> dict[str, float]:
     """Compare embeddings of the modalities, and each with that of the window's begin."""
     if not slow or not fast or not slow[0].embedding.size or not fast[0].embedding.size:
         return {}
@@ -267,7 +274,7 @@ def _cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
     return value if math.isfinite(value) else 0.0
 
 
-def _returned(scans: Sequence[SeenUnit], slow: Sequence[SeenUnit]) -> dict[str, float]:
+def _returned(scans: Sequence[_SeenUnit], slow: Sequence[_SeenUnit]) -> dict[str, float]:
     """Return the logarithm of the number of returns, and its change since the slow units."""
     if not scans:
         return {}
