@@ -1,1 +1,1 @@
-"""What never flies: reports, simulation, evaluation, training and comparison."""
+"""What never flies: simulated flights, judging, policies, training and rivals."""

@@ -1,4 +1,4 @@
-"""Recordings: reading bags, offline replay and the live player."""
+"""Recordings: bags and their truth, offline replay, playback, how sensors were mounted."""
 
 from mmedge_ros import MmedgeError
 

@@ -1,4 +1,4 @@
-"""Report folders: files, pages and the style of figures."""
+"""A run as one page with figures: accuracy, latency, tracks, energy; and its files."""
 
 from mmedge_ros import MmedgeError
 

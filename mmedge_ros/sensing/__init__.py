@@ -1,4 +1,4 @@
-"""From sensor messages and raw bytes to arrays."""
+"""From devices, messages and raw bytes to arrays, and which units are taken."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Benchmarks of the optimiser, the radar parser and reconfiguration under load."""
+"""Benches of the pipeline: optimiser, predictor, gate, fusion, latency, load, and its rivals."""

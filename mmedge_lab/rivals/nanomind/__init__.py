@@ -1,4 +1,4 @@
-"""Networks in fewer bits: by stage, kept where this device is faster for it and sees as well."""
+"""Benches of bricks, power and the picture ring; networks in fewer bits where that pays."""
 
 from mmedge_ros import MmedgeError
 

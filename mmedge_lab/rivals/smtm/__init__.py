@@ -1,1 +1,1 @@
-"""The bench of recognition: the semantic memory of a classifier beside its rivals."""
+"""Benches of what is reused: semantic memory and object memory, each beside its rivals."""

@@ -2,7 +2,7 @@
 
 Hot classes are compared with each other only, and what left early is learned as what it was taken
 for. So an object of a class that is not hot leaves early as one that is, feeds it, and is met ever
-less: the memory locks in. `recurrence.semantic_memory` is what flies.
+less: the memory locks in. `encoding.semantic_memory` is what flies.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def decode_points(message: Any) -> NDArray[np.float32]:
 
     Metres, m/s (positive = receding) and dB in the sensor's frame. Velocity and snr are NaN
     where the cloud has no such field. Rows of an organised cloud follow each other. Values
-    are not judged here (see ``radar_filter``); a float64 beyond float32 becomes infinite.
+    are not judged here (see `filter_returns`); a float64 beyond float32 becomes infinite.
 
     :raises SensingError: if x, y or z is missing or the sizes do not fit the data
     """
