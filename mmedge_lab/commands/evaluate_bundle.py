@@ -64,7 +64,7 @@ def evaluate_bundle(
         from mmedge_lab.judging.bundle_evaluation import NAME, EvaluationRequest, flights_of
         from mmedge_lab.judging.bundle_evaluation import evaluate_bundle as evaluate
         from mmedge_lab.judging.bundle_under_test import NOMINAL
-        from mmedge_lab.training.flight_pictures import flights_in
+        from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_ros.core.device_profile import read_profile
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.report.report_files import require_writable

@@ -48,8 +48,8 @@ def evaluate(
 ) -> None:
     """Judge a detector of any origin on flights with ground truth."""
     with plain_errors():
+        from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_lab.training.detector_evaluation import evaluate_detector
-        from mmedge_lab.training.flight_pictures import flights_in
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.report.report_files import write_files
 

@@ -62,8 +62,8 @@ def build(
             evaluate_bundle,
             flights_of,
         )
+        from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_lab.training.fitted_parts import enter_accuracy
-        from mmedge_lab.training.flight_pictures import flights_in
         from mmedge_lab.training.user_levels import (
             UNKNOWN,
             UserLevels,

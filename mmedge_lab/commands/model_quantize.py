@@ -44,7 +44,7 @@ def quantize(
     with plain_errors():
         from mmedge_lab.rivals.nanomind.quantised_bundle import quantise
         from mmedge_lab.rivals.nanomind.stage_precision import require_onnx
-        from mmedge_lab.training.flight_pictures import flights_in
+        from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.report.report_files import write_files
 

@@ -25,7 +25,6 @@ from mmedge_ros.commands.options import (
 # Panel of help.
 CERTIFICATE = 'Certificate'
 
-ReportOption = Annotated[Path, option('--report', 'FOLDER', 'folder of the report')]
 OutOption = Annotated[Path, option('--out', 'FOLDER', 'folder of the bundle; must not exist yet')]
 TrainSetsOption = Annotated[
     list[Path], existing_set('--train', 'set it learns from; may be given again', '')
@@ -140,7 +139,7 @@ def train_noise(
     Afterwards the covariances of tracks fit their errors on average (NEES 4).
     """
     with plain_errors():
-        from mmedge_lab.training.flight_pictures import flights_in
+        from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_lab.training.noise_fit import fit_noise_scale, write_noise_scale
         from mmedge_ros.encoding.bundle.default_model import default_detector
 
@@ -166,7 +165,7 @@ def train_pictures(
     Fog, a dirty lens or lamps that flicker are then warned of; no track changes by it.
     """
     with plain_errors():
-        from mmedge_lab.training.flight_pictures import flights_in
+        from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_lab.training.picture_fit import fit_pictures, write_pictures
         from mmedge_ros.encoding.bundle.default_model import default_detector
 

@@ -11,8 +11,6 @@ from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
 
-RATE = 100.0  # Hz
-
 # Standard deviations on each axis: what visual-inertial odometry does over a short flight.
 POSITION_NOISE = 0.02  # m
 ATTITUDE_NOISE = np.radians(0.1)  # rad

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import yaml
 
-from mmedge_lab.judging.bundle_evaluation import flights_of
 from mmedge_lab.judging.bundle_under_test import NOMINAL, open_bundle
 from mmedge_lab.judging.measured_accuracy import without_entry
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.policies.trained_rivals import encoders_digest
+from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.accuracy_predictor_samples import (
     LEARNT_RATES,
@@ -29,7 +29,6 @@ from mmedge_lab.training.accuracy_predictor_samples import (
 from mmedge_lab.training.bundle_files import bundle_copy, require_free
 from mmedge_lab.training.checkpoint import work_beside
 from mmedge_lab.training.fitted_parts import ENCODERS
-from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.flight_works import FlightArrays
 from mmedge_ros.adaptation.accuracy_predictor import Indicators, bundle_accuracy
 from mmedge_ros.adaptation.bundle_configurations import manifest_of
@@ -212,16 +211,14 @@ def table_of(bundle: Path) -> FloatArray:
 class PredictorRequest:
     """The request for a predictor: a bundle, a set of flights, and where the new bundle goes.
 
-    ``seconds`` is how much of each flight is used, 0 for all; ``most`` flights are taken, spread
-    over the set, 0 for all. What was replayed is kept in ``replays``; where that is None, beside
-    the bundle until it is written.
+    ``seconds`` is how much of each flight is used, 0 for all. What was replayed is kept in
+    ``replays``; where that is None, beside the bundle until it is written.
     """
 
     bundle: Path
     flights: Path
     out: Path
     seconds: float = 0.0
-    most: int = 0
     replays: Path | None = None
     jobs: int = 1
 
@@ -238,7 +235,7 @@ def build_predictor(request: PredictorRequest, report: Report) -> Learnt:
     require_free(request.out)
     bundle, table = open_bundle(request.bundle, NOMINAL), table_of(request.bundle)
     work = request.replays or work_beside(request.out)
-    flights = flights_of(flights_in(request.flights), request.most)
+    flights = flights_in(request.flights)
     made_from = f'{bundle.digest} {request.seconds:g} {Indicators._fields}'
     replayed = FlightArrays(work, made_from, {_LEARNED: flights}, request.jobs)
     parts = replayed.of(_LEARNED, partial(collect, bundle, request.seconds), report)

@@ -56,7 +56,6 @@ class Certificate:
     threshold: float
     seeds: int
     total: FlightLoss
-    p_value: float
 
     @property
     def holds(self) -> bool:
@@ -86,7 +85,6 @@ def certify(
         thresholds[place] if place is not None else math.inf,
         len(losses[0]),
         total(losses[place]) if place is not None else FlightLoss(),
-        p_values[place] if place is not None else math.nan,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import (
     LICENCE,
@@ -42,7 +43,7 @@ from mmedge_lab.training.detector_training import (
     load_detector,
 )
 from mmedge_lab.training.epoch_training import prepare_torch
-from mmedge_lab.training.flight_pictures import flights_in, labelled_pictures, readable
+from mmedge_lab.training.flight_pictures import labelled_pictures, readable
 from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, NARROW, WIDE
 from mmedge_lab.training.network_export import export_detector
 from mmedge_lab.training.picture_set import (

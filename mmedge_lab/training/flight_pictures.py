@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mmedge_lab.simulation.flight_folder import flights_in as flights_in  # noqa: PLC0414
 from mmedge_lab.training import TrainingError
 from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag import Bag
@@ -47,8 +46,8 @@ def count_pictures(flights: Sequence[Path]) -> int:
     return total
 
 
-def labelled_pictures(flight: Path, step: int = 1, first: int = 0) -> Iterator[LabelledPicture]:
-    """Yield every ``step``-th picture of a flight from ``first`` on that has a truth.
+def labelled_pictures(flight: Path, step: int = 1) -> Iterator[LabelledPicture]:
+    """Yield every ``step``-th picture of a flight that has a truth.
 
     Pictures whose stamp no true scene belongs to are passed over.
 
@@ -64,7 +63,7 @@ def labelled_pictures(flight: Path, step: int = 1, first: int = 0) -> Iterator[L
                 'made by `mmedge simulate`'
             )
         for message in bag.messages([camera]):
-            if message.index < first or (message.index - first) % step:
+            if message.index % step:
                 continue
             scene = truth.frame_at(header_stamp_ns(message.raw))
             if scene is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from mmedge_lab.judging.bundle_evaluation import flights_of
 from mmedge_lab.policies.trained_rivals import encoders_digest
+from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import (
     LICENCE,
@@ -31,7 +32,6 @@ from mmedge_lab.training.detector_training import TrainedDetector, checkpoint_of
 from mmedge_lab.training.epoch_training import prepare_torch
 from mmedge_lab.training.feature_cache import require_truth
 from mmedge_lab.training.fitted_parts import ENCODERS
-from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.fusion_features import Features, FeaturesRequest, prepare_features
 from mmedge_lab.training.fusion_settings import NARROW, WIDE, FusionSettings
 from mmedge_lab.training.teacher import Teacher

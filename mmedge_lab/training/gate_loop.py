@@ -240,9 +240,9 @@ class FlightLoop:
         return replay_encoded(self.flight, pipeline, s.configuration, s.profile)
 
 
-def encodes(record: RunRecord, modality: str = CAMERA) -> int:
-    """Return how often the network of a modality ran; units that were followed had none."""
-    return sum(unit.modality == modality and not unit.followed for unit in record.features)
+def encodes(record: RunRecord) -> int:
+    """Return how often the camera's network ran; units that were followed had none."""
+    return sum(unit.modality == CAMERA and not unit.followed for unit in record.features)
 
 
 def _in_view(samples: PersonSamples) -> Mask:

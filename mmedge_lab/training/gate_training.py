@@ -22,6 +22,7 @@ from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_
 from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load_flight
 from mmedge_lab.judging.flight_bootstrap import flight_seeds
 from mmedge_lab.policies.trained_rivals import encoders_digest
+from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import OnShare, Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import bundle_copy, require_free
 from mmedge_lab.training.certificate import (
@@ -40,7 +41,6 @@ from mmedge_lab.training.dense_training import (
     yes_or_no,
 )
 from mmedge_lab.training.fitted_parts import ENCODERS
-from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.flight_works import Arrays, FlightArrays, FlightBeginning
 from mmedge_lab.training.gate_file import write_bundle_gate
 from mmedge_lab.training.gate_loop import AtRandom, FlightLoop, JudgedMoment, LoopSettings

@@ -33,6 +33,7 @@ from mmedge_lab.policies.scheduled_replay import StoredFeatures
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.policies.steering import Plugins
 from mmedge_lab.policies.trained_rivals import encoders_digest, write_rivals
+from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import OnShare, Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import require_free
 from mmedge_lab.training.checkpoint import work_beside
@@ -42,7 +43,6 @@ from mmedge_lab.training.dense_training import (
     log_odds,
     present_and_moved,
 )
-from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.flight_works import Arrays, FlightArrays
 from mmedge_ros.core.data_types import (
     CAMERA,

@@ -165,11 +165,10 @@ def outputs_of(network: RecogniserNetwork, crops: CropSet) -> Outputs:
 
 
 def fit_memory(
-    network: RecogniserNetwork, crops: CropSet, error: float = _ERROR
+    network: RecogniserNetwork, crops: CropSet
 ) -> tuple[SemanticCentres, tuple[float, ...]]:
     """Fit when a network may be left: centres on what it learned from, thresholds on others.
 
-    :param error: by how much the accuracy of what is left early may fall below the whole network's
     :return: the semantic memory, and the odds from which on the head of each tap is believed
     """
     known = _of_each_class(learned(crops))
@@ -180,13 +179,13 @@ def fit_memory(
         known.facts[:, 0].tolist(),
         held.vectors[:-1],
         others.facts[:, 0].tolist(),
-        error,
+        _ERROR,
         whole=held.whole.tolist(),
         # No car is brown and no dog is blue, green, red or yellow.
         classes=len(CLASSES),
     )
     heads = [logits[:, : len(CLASSES)] for logits in held.logits[:-1]]
-    return memory, fit_exits(heads, held.whole, others.facts[:, 0], error)
+    return memory, fit_exits(heads, held.whole, others.facts[:, 0], _ERROR)
 
 
 def accuracy(network: RecogniserNetwork, crops: CropSet) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from mmedge_lab.judging.bundle_evaluation import (
     flights_of,
 )
 from mmedge_lab.policies.trained_rivals import FOLDER as RIVALS_FOLDER
-from mmedge_lab.simulation.flight_folder import read_description
+from mmedge_lab.simulation.flight_folder import flights_in, read_description
 from mmedge_lab.simulation.flight_set import PlannedFlight, simulate_set
 from mmedge_lab.simulation.standard_sets import standard_set
 from mmedge_lab.training import Report, TrainingError
@@ -38,7 +38,6 @@ from mmedge_lab.training.fitted_parts import (
     enter_accuracy,
     fitted_parts,
 )
-from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.fusion_session import FusionRequest, train_fusion
 from mmedge_lab.training.fusion_settings import NARROW, WIDE, FusionSettings
 from mmedge_lab.training.imputation_training import RivalsRequest, build_rivals

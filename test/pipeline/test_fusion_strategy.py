@@ -84,7 +84,7 @@ def test_a_bundle_whose_fusion_networks_are_broken_is_an_error_at_the_start(
 def with_gate(folder: Path, strategy: str = 'decision') -> Path:
     """Enter a gate that is certified to lose a point from a confidence of 0.9 on."""
     loss = FlightLoss(10_000, 20.0, 4_000, 3, 500, 50.0)
-    certificate = Certificate(0.01, 0.9, 0.9, 30, loss, 0.02)
+    certificate = Certificate(0.01, 0.9, 0.9, 30, loss)
     write_bundle_gate(folder, gate(), strategy, [CAMERA], [certificate])
     return folder
 

@@ -20,6 +20,6 @@ def write_gated_bundle(folder: Path) -> Path:
     nothing, count = np.zeros(1), len(FIELDS)
     yes = Gate(np.zeros(count), np.ones(count), np.zeros((count, 1)), nothing, nothing, 5.0)
     loss = FlightLoss(10_000, 20.0, 4_000, 3, 500, 50.0)
-    certificate = Certificate(0.01, 0.9, 0.9, 30, loss, 0.02)
+    certificate = Certificate(0.01, 0.9, 0.9, 30, loss)
     write_bundle_gate(folder, yes, 'decision', [CAMERA], [certificate])
     return folder

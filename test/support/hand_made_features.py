@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -75,25 +73,3 @@ def truth_of(stamps: np.ndarray, seconds: float) -> WindowTruth:
         np.arange(1, len(rows) + 1, dtype=np.int64),
         np.array(rows, np.float32),
     )
-
-
-def write_features(folder: Path, flight: CachedFlight) -> None:
-    """Write a flight into a folder as `feature_cache.read_flight` reads it."""
-    folder.mkdir(parents=True)
-    for (kind, level), grid in flight.grids.items():
-        np.save(folder / f'{kind}_{level}.npy', grid)
-    times = {
-        f'{kind}_{name}': column
-        for kind, units in flight.units.items()
-        for name, column in units._asdict().items()
-    }
-    truth = flight.truth
-    np.savez(
-        folder / 'units.npz',
-        instants_ns=truth.instants_ns,
-        ends=truth.ends,
-        rows=truth.rows,
-        **times,
-    )
-    index = {'key': flight.name, 'name': flight.name, 'size': flight.size}
-    (folder / 'index.json').write_text(json.dumps(index))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,9 +43,3 @@ class Answering:
 
 def always(value: float) -> Answering:
     return Answering(lambda *_: value, [])
-
-
-def in_turn(values: Sequence[float]) -> Answering:
-    """Gives these answers one after the other, and 0 from then on."""
-    left = list(values)
-    return Answering(lambda *_: left.pop(0) if left else 0.0, [])

@@ -33,13 +33,6 @@ def ultralytics_network(path: Path, names: tuple[str, ...], boxes: int = 1) -> P
     return _constant(path, answer, {'names': str(dict(enumerate(names)))})
 
 
-def end_to_end_network(path: Path) -> Path:
-    """Write a head with suppression inside, (1, 300, 6)."""
-    answer = np.zeros((1, 300, 6), np.float32)
-    answer[0, 0] = (*BOX, 0.8, 0.0)
-    return _constant(path, answer, {'names': "{0: 'person'}", 'end2end': 'True'})
-
-
 def endless_network(path: Path) -> Path:
     """Write a network that counts on for years."""
     body = helper.make_graph(

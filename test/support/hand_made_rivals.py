@@ -34,13 +34,6 @@ def constant_network(fields: int, *outputs: float) -> DenseNetwork:
     return linear_network(fields, np.zeros((fields, len(outputs))), np.array(outputs))
 
 
-def by_field(name: str, fields: tuple[str, ...], weight: float, begin: float) -> DenseNetwork:
-    """One output that grows with one field."""
-    weights = np.zeros((len(fields), 1))
-    weights[fields.index(name)] = weight
-    return linear_network(len(fields), weights, np.array([begin]))
-
-
 def going_on(logit: float = 5.0) -> TrainedImputer:
     """Moves people on as they went."""
     weights = np.zeros((len(PERSON_FIELDS), 5))

@@ -123,15 +123,6 @@ def building(
     return Building(corners, height, (120, 140, 165), 3)
 
 
-def plant(x: float, y: float, trunk: float = 2.0) -> Plant:
-    radius = 0.15 if trunk else 0.0
-    return Plant(np.array([x, y]), trunk, radius, 1.5, 3.0, (45, 95, 60), 11)
-
-
-def lamp(x: float, y: float, lit: bool = False) -> Lamp:
-    return Lamp(np.array([x, y]), 5.0, 12.0, lit)
-
-
 def light(name: str = 'day') -> SceneLight:
     day = SceneLight(
         name='day',

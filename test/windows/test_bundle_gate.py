@@ -21,7 +21,7 @@ from mmedge_ros.windows.bundle_gate import bundle_gate
 
 def certificate(delta: float, threshold: float) -> Certificate:
     loss = FlightLoss(10_000, 20.0, 4_000, 3, 500, 50.0)
-    return Certificate(delta, 0.9, threshold, 30, loss, 0.02)
+    return Certificate(delta, 0.9, threshold, 30, loss)
 
 
 @pytest.fixture

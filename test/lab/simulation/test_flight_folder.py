@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,13 @@ from pathlib import Path
 import hand_made_flight
 import pytest
 from hand_made_flight import fly
+from painted_flight import write_painted_flight, write_painted_set
 
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.flight_folder import (
     FLIGHT_FILE,
     FlightDescription,
+    flights_in,
     read_description,
     whole_folder,
 )
@@ -175,3 +178,23 @@ def test_a_damaged_description_is_none(text: str, tmp_path: Path) -> None:
     target = fly(tmp_path / 'flight')
     (target / FLIGHT_FILE).write_text(text)
     assert read_description(target) is None
+
+
+def test_a_set_holds_its_flights_by_name_and_nothing_else(tmp_path: Path) -> None:
+    folder = write_painted_set(tmp_path / 'set', flights=2, pictures=1)
+    (folder / 'notes').mkdir()
+    (folder / 'notes.txt').touch()
+    shutil.copytree(folder / 'flight_0', folder / '.flight_2.simulating')
+    assert [path.name for path in flights_in(folder)] == ['flight_0', 'flight_1']
+
+
+def test_a_flight_is_a_set_of_one(tmp_path: Path) -> None:
+    flight = write_painted_flight(tmp_path / 'flight', pictures=1)
+    assert flights_in(flight) == (flight,)
+
+
+@pytest.mark.parametrize('name', ['nothing', 'empty'])
+def test_a_folder_without_flights_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / 'empty').mkdir()
+    with pytest.raises(SimulationError, match='holds no flights; name a folder'):
+        flights_in(tmp_path / name)

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from painted_flight import Seen, write_painted_flight, write_painted_set
 
+from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.picture_set import CLASSES, INDEX, write_picture_set
 
 PERSON = Seen('person', (100.0, 50.0, 120.0, 110.0))

@@ -13,6 +13,7 @@ import pytest
 import torch
 from painted_flight import write_painted_set
 
+from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.checkpoint import load_checkpoint, save_checkpoint
 from mmedge_lab.training.detector_session import DetectorRequest, train_detector
@@ -21,7 +22,6 @@ from mmedge_lab.training.detector_training import (
     DetectorTraining,
     load_detector,
 )
-from mmedge_lab.training.flight_pictures import flights_in
 from mmedge_lab.training.picture_set import PictureSet, write_picture_set
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 
