@@ -103,7 +103,7 @@ def track_flight(name: str, detected: DetectedFlight) -> Sums:
     :raises UnmeasuredError: if the package of rivals is not installed
     """
     truth = detected.flight.truth
-    assert truth is not None  # `FlightOpener` requires it
+    assert truth is not None  # `encoded_with_truth` requires it
     if name in RIVALS:
         shown = _rival_boxes(name, detected)
     else:
