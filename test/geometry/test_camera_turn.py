@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.geometry.camera_turn import CameraView, turned_pixels, view_of
+from mmedge_ros.geometry.camera_turn import CameraView, turned_pixels
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.rotations import rotation_by
-from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY, SensorGeometry
-from mmedge_ros.geometry.transforms import Transform
+from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 
 K = np.array([[450.0, 0.0, 320.0], [0.0, 440.0, 240.0], [0.0, 0.0, 1.0]])
 
@@ -44,8 +43,3 @@ def test_a_lens_bends_a_small_move_by_a_small_part_of_it() -> None:
 def test_what_would_come_to_lie_behind_the_camera_stays() -> None:
     pixels = np.array([[320.0, 240.0]])
     np.testing.assert_array_equal(turned_pixels(pixels, view(), view((0.0, 0.0, 180.0))), pixels)
-
-
-def test_without_a_calibration_there_is_no_view() -> None:
-    pose = Transform.identity()
-    assert view_of(SensorGeometry('odom', None, pose, pose)) is None

@@ -102,20 +102,6 @@ def test_a_box_without_an_image_stays_and_disturbs_no_other(box: tuple[float, ..
     np.testing.assert_allclose(motion.shift[1], (4.0, 2.0), atol=0.1)
 
 
-def test_a_box_half_out_of_the_picture_follows_the_half_inside() -> None:
-    picture = texture()
-    box = np.array([[-20.0, 40.0, 40.0, 140.0]])
-    motion = box_motion(picture, warped(picture, (3.0, 1.0)), box)
-    assert 0.0 < motion.followed[0] < 1.0
-    np.testing.assert_allclose(motion.shift[0], (3.0, 1.0), atol=0.2)
-
-
-def test_no_boxes_have_no_motion() -> None:
-    picture = texture()
-    motion = box_motion(picture, picture, np.zeros((0, 4)))
-    assert motion.shift.shape == (0, 2)
-
-
 def test_pictures_of_two_sizes_are_refused() -> None:
     with pytest.raises(GeometryError, match=r'\(240, 320\) and \(120, 160\)'):
         box_motion(texture(), texture()[::2, ::2], BOXES)
@@ -142,10 +128,3 @@ def test_any_picture_and_any_boxes_give_boxes(picture: Grey, boxes: np.ndarray) 
     assert np.isfinite(motion.shift).all()
     finite = np.isfinite(boxes).all(axis=1)
     assert np.isfinite(after[finite]).all()
-
-
-def test_boxes_move_by_shift_and_scale_about_their_centres() -> None:
-    moved = moved_boxes(
-        np.array([[0.0, 0.0, 10.0, 20.0]]), np.array([[5.0, -5.0]]), np.array([1.1])
-    )
-    np.testing.assert_allclose(moved, [[4.5, -6.0, 15.5, 16.0]])

@@ -76,12 +76,6 @@ def test_the_attitude_is_that_of_a_body_that_looks_ahead_left_and_up(
     np.testing.assert_allclose(found, np.column_stack((ahead, left, up)), atol=1e-6)
 
 
-def test_the_quaternion_begins_with_its_real_part() -> None:
-    # Half of a right angle to the right of north: north-east.
-    found = axes(px4(q=(np.cos(np.pi / 8), 0.0, 0.0, np.sin(np.pi / 8))))
-    np.testing.assert_allclose(found[:, 0], [np.sqrt(0.5), np.sqrt(0.5), 0.0], atol=1e-6)
-
-
 def test_rates_are_of_the_body_and_velocities_may_be() -> None:
     looking_east = px4(q=turned(0, 0, 90), velocity_frame=3, velocity=(5.0, 1.0, 0.5))
     state = ego_report_from_px4(looking_east, NOW_NS).state
@@ -115,17 +109,6 @@ def test_velocities_that_are_not_known_are_none_and_the_pose_stays(
     state = ego_report_from_px4(px4(**changes), NOW_NS).state
     assert (state.velocity, state.angular_velocity) == (None, None)
     assert np.isfinite(state.pose.translation).all()
-
-
-def test_variances_that_are_not_known_change_nothing() -> None:
-    unknown = dict.fromkeys(
-        ('position_variance', 'orientation_variance', 'velocity_variance'), (UNKNOWN,) * 3
-    )
-    with_them, without = (
-        ego_report_from_px4(px4(**changes), NOW_NS).state for changes in ({}, unknown)
-    )
-    np.testing.assert_array_equal(with_them.pose.translation, without.pose.translation)
-    np.testing.assert_array_equal(with_them.velocity, without.velocity)
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,6 @@ def test_half_a_turn_is_about_its_axis(axis: int) -> None:
     np.testing.assert_allclose(np.abs(rotation_vector(turned)), np.pi * np.eye(3)[axis])
 
 
-def test_no_turn_is_the_vector_of_no_length() -> None:
-    np.testing.assert_array_equal(rotation_vector(np.eye(3)), np.zeros(3))
-    np.testing.assert_array_equal(rotation_by(np.zeros(3)), np.eye(3))
-
-
 DOWN = np.array([0.0, 0.0, -1.0])
 vectors = st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: np.hypot(v[0], v[1]) > 0.01)
 deviations = st.floats(0.01, 20.0)
@@ -46,11 +41,6 @@ def spread(
 ) -> np.ndarray:
     of_one = [np.array([deviation]) for deviation in (radial, across, along)]
     return ray_covariances(np.array([ray]), down, *of_one)[0]
-
-
-def test_ahead_the_axes_are_those_of_the_frame() -> None:
-    expected = np.diag([0.25, 4.0, 9.0])
-    np.testing.assert_allclose(spread((1.0, 0.0, 0.0), 0.5, 2.0, 3.0), expected)
 
 
 @given(vectors, deviations, deviations, deviations)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hand_made_units import LENS
 
-from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY, resolve_geometry
 from mmedge_ros.geometry.transforms import StampedTransform, TransformTree
-
-MODEL = CameraModel(
-    640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
-)
 
 
 def edge(
@@ -30,7 +26,7 @@ def test_tracks_live_in_base_link_where_the_tree_knows_it() -> None:
             edge('radar_link', 'camera_optical', 0.1, OPTICAL_TO_BODY),
         ]
     )
-    geometry = resolve_geometry(tree, MODEL, 'camera_optical', 'radar_link')
+    geometry = resolve_geometry(tree, LENS, 'camera_optical', 'radar_link')
     assert geometry.frame_id == 'base_link'
     assert geometry.degraded == ()
     np.testing.assert_allclose(geometry.radar_pose.translation, [0.2, 0, 0])
@@ -40,7 +36,7 @@ def test_tracks_live_in_base_link_where_the_tree_knows_it() -> None:
 
 def test_without_base_link_they_live_in_the_root_above_the_sensors() -> None:
     tree = TransformTree([edge('radar_link', 'camera_optical', 0.1, OPTICAL_TO_BODY)])
-    geometry = resolve_geometry(tree, MODEL, 'camera_optical', 'radar_link')
+    geometry = resolve_geometry(tree, LENS, 'camera_optical', 'radar_link')
     assert geometry.frame_id == 'radar_link'
     assert any('base_link' in text for text in geometry.degraded)
     np.testing.assert_allclose(geometry.radar_pose.translation, 0)
@@ -50,7 +46,7 @@ def test_without_base_link_they_live_in_the_root_above_the_sensors() -> None:
 def test_sensors_nobody_placed_are_assumed_to_look_forward_and_that_is_said(
     edges: list[StampedTransform],
 ) -> None:
-    geometry = resolve_geometry(TransformTree(edges), MODEL, 'camera_optical', 'radar_link')
+    geometry = resolve_geometry(TransformTree(edges), LENS, 'camera_optical', 'radar_link')
     assert geometry.frame_id == 'base_link'
     np.testing.assert_allclose(geometry.camera_pose.apply([0, 0, 5.0]), [5, 0, 0])
     np.testing.assert_allclose(geometry.camera_pose.apply([1.0, 0, 5.0]), [5, -1, 0])
@@ -58,15 +54,9 @@ def test_sensors_nobody_placed_are_assumed_to_look_forward_and_that_is_said(
     assert sum('assumed' in text for text in geometry.degraded) == 2
 
 
-def test_a_sensor_in_the_tracking_frame_itself_needs_no_transform() -> None:
-    geometry = resolve_geometry(TransformTree(), None, '', 'base_link')
-    assert geometry.degraded == ()
-    np.testing.assert_array_equal(geometry.radar_pose.translation, 0)
-
-
 def test_a_sensor_in_a_tree_of_its_own_is_assumed_too() -> None:
     tree = TransformTree([edge('base_link', 'radar_link', 0.2), edge('mast', 'camera', 0.2)])
-    geometry = resolve_geometry(tree, MODEL, 'camera', 'radar_link')
+    geometry = resolve_geometry(tree, LENS, 'camera', 'radar_link')
     assert geometry.frame_id == 'base_link'
     (said,) = geometry.degraded
     assert 'base_link to camera' in said

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +16,6 @@ from mmedge_ros.geometry.transforms import (
     quaternion_from_rotation,
     rotation_from_quaternion,
     static_transform,
-    transform_from_message,
 )
 
 # The night recording's edge radar_link -> camera_color_optical_frame.
@@ -39,15 +36,6 @@ def test_a_point_ahead_of_the_radar_lies_along_the_optical_axis() -> None:
     np.testing.assert_allclose(seen, [[-(1.0 + 0.07), -(0.5 + 0.05), 5.0]], atol=1e-12)
     r, t = OPTICAL.rotation, OPTICAL.translation
     np.testing.assert_allclose(seen[0], r.T @ (np.array([5.0, 1.0, 0.5]) - t))
-
-
-def test_a_lookup_follows_the_tree_up_and_down() -> None:
-    tree = TransformTree([OPTICAL, MOUNT])
-    tree.add('base', 'imu', Transform(np.eye(3), np.array([0.0, 0.0, 1.0])))
-    through = tree.lookup('imu', 'optical').apply([1.0, 2.0, 3.0])
-    by_hand = MOUNT.transform.apply(OPTICAL.transform.apply([1.0, 2.0, 3.0])) - [0, 0, 1]
-    np.testing.assert_allclose(through, by_hand)
-    np.testing.assert_allclose(tree.lookup('radar', 'radar').apply([1.0, 2.0, 3.0]), [1, 2, 3])
 
 
 @given(quaternion=quaternions, shift=st.tuples(*[st.floats(-10, 10)] * 3), cloud=points)
@@ -85,12 +73,6 @@ def test_a_quaternion_of_any_length_gives_a_rotation(
     np.testing.assert_allclose(back, rotation, atol=1e-9)
 
 
-def test_a_quarter_turn_left_turns_forward_to_left() -> None:
-    half = np.sqrt(0.5)
-    rotation = rotation_from_quaternion(0.0, 0.0, half, half)
-    np.testing.assert_allclose(rotation @ [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], atol=1e-12)
-
-
 @pytest.mark.parametrize(
     'quaternion',
     [
@@ -120,19 +102,6 @@ def test_an_edge_that_cannot_be_is_an_error(
 ) -> None:
     with pytest.raises(GeometryError, match=reason):
         static_transform(parent, child, shift, turn)
-
-
-def test_a_message_becomes_an_edge_without_leading_slashes() -> None:
-    vector = SimpleNamespace(x=1.0, y=2.0, z=3.0)
-    turn = SimpleNamespace(x=0.0, y=0.0, z=0.0, w=2.0)
-    message = SimpleNamespace(
-        header=SimpleNamespace(frame_id='/base'),
-        child_frame_id='radar',
-        transform=SimpleNamespace(translation=vector, rotation=turn),
-    )
-    edge = transform_from_message(message)
-    assert (edge.parent, edge.child) == ('base', 'radar')
-    np.testing.assert_array_equal(edge.transform.apply([0.0, 0.0, 0.0]), [1.0, 2.0, 3.0])
 
 
 @given(quaternion=quaternions, shift=st.tuples(*[st.floats(-100, 100)] * 3))

@@ -110,14 +110,6 @@ def test_an_added_modality_changes_no_track(tmp_path: Path) -> None:
         ]
 
 
-def test_its_topic_is_found_by_name_and_is_no_candidate_for_the_radar(tmp_path: Path) -> None:
-    bag = flight.write_bag(tmp_path / 'bag', messages=messages(TOPIC))
-    with Recording(bag) as recording:
-        assert recording.modalities == ('radar', LIDAR)
-        assert recording.topics.radar == flight.RADAR
-        assert recording.periods_ns[LIDAR] == PERIOD_NS
-
-
 def test_two_topics_of_its_name_are_refused(tmp_path: Path) -> None:
     bag = flight.write_bag(tmp_path / 'bag', messages=messages(TOPIC, '/other/lidar/points'))
     with pytest.raises(BagError, match='2 topics that may be the lidar'):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from mmedge_ros.replay import BagError
-from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.bag_storage import TopicInfo
 from mmedge_ros.replay.bag_topics import (
     CAMERA_INFO,
@@ -47,19 +44,8 @@ def test_raw_and_compressed_are_one_camera_and_raw_is_preferred() -> None:
     assert chosen.camera_info == INFO.name
 
 
-def test_the_compressed_topic_is_used_when_it_is_named() -> None:
-    chosen = choose_topics([RAW, COMPRESSED, INFO], camera=COMPRESSED.name)
-    assert (chosen.camera, chosen.compressed) == (COMPRESSED.name, True)
-    assert chosen.camera_info == INFO.name
-
-
 def test_a_camera_may_be_named_without_the_suffix_of_its_transport() -> None:
     assert choose_topics([COMPRESSED], camera=RAW.name).camera == COMPRESSED.name
-
-
-def test_depth_pictures_in_disguise_are_no_second_camera() -> None:
-    depth = TopicInfo('/front/depth/compressedDepth', COMPRESSED_IMAGE, 9)
-    assert choose_topics([depth, COMPRESSED]).camera == COMPRESSED.name
 
 
 def test_two_cameras_must_be_told_apart() -> None:
@@ -67,13 +53,6 @@ def test_two_cameras_must_be_told_apart() -> None:
     with pytest.raises(BagError, match=r'/front/image_raw, /rear/image_raw.*--camera TOPIC'):
         choose_topics([RAW, other, POINTS])
     assert choose_topics([RAW, other, POINTS], camera=other.name).camera == other.name
-
-
-def test_two_radars_must_be_told_apart() -> None:
-    other = TopicInfo('/lidar/points', POINT_CLOUD, 9)
-    with pytest.raises(BagError, match=r'/lidar/points, /radar/points.*--radar TOPIC'):
-        choose_topics([RAW, other, POINTS])
-    assert choose_topics([RAW, other, POINTS], radar=POINTS.name).radar == POINTS.name
 
 
 def test_a_name_that_does_not_exist_brings_up_the_nearest() -> None:
@@ -91,17 +70,6 @@ def test_camera_info_of_another_camera_is_not_taken() -> None:
     assert choose_topics([RAW, elsewhere]).camera_info is None
 
 
-def test_a_camera_at_the_root_has_its_info_there() -> None:
-    topics = [TopicInfo('/image', IMAGE, 1), TopicInfo('/camera_info', CAMERA_INFO, 1)]
-    assert choose_topics(topics).camera_info == '/camera_info'
-
-
-@pytest.mark.parametrize('topic', [RAW, POINTS])
-def test_one_modality_is_enough(topic: TopicInfo) -> None:
-    chosen = choose_topics([topic])
-    assert [chosen.camera, chosen.radar].count(None) == 1
-
-
 def test_neither_camera_nor_radar_is_an_error_that_lists_what_is_there() -> None:
     with pytest.raises(BagError, match=r'neither a camera.*nor a radar.*/odom \(nav_msgs'):
         choose_topics([ODOM])
@@ -112,18 +80,6 @@ def test_a_topic_without_messages_is_no_candidate() -> None:
     assert choose_topics([RAW, silent]).camera == RAW.name
     with pytest.raises(BagError, match='no messages on'):
         choose_topics([RAW, silent], camera=silent.name)
-
-
-def test_the_night_recording_needs_no_names(data_folder: Path) -> None:
-    with Bag(data_folder / 'millieye' / 'night_walk') as bag:
-        assert choose_topics(bag.topics) == SensorTopics(
-            camera='/camera/camera/color/image_raw/compressed',
-            camera_info='/camera/camera/color/camera_info',
-            radar='/radar/points',
-            odometry=None,
-            tf_static='/tf_static',
-            compressed=True,
-        )
 
 
 def test_distances_are_not_taken_for_pictures() -> None:

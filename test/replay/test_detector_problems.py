@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from bag_fixtures import RADAR, recording, write_bag
+from bag_fixtures import write_bag
 from painted_flight import write_painted_flight
 from tiny_detector import write_tiny_detector
 
@@ -54,13 +54,6 @@ def test_a_real_recording_with_the_simulated_detector_is_warned_of_first(
     assert "'walkers' has only ever seen simulated people" in record.problems[0]
 
 
-def test_a_simulated_flight_uses_it_without_a_word(shipped: Path, tmp_path: Path) -> None:
-    flight = write_painted_flight(tmp_path / 'flight', pictures=6)
-    record = replay_offline(OfflineOptions(str(flight)))
-    assert record.software['bundle'] == 'walkers'
-    assert not any('simulated people' in problem for problem in record.problems)
-
-
 def test_each_kind_of_recording_gets_the_detector_made_for_it(
     shipped: Path, tmp_path: Path
 ) -> None:
@@ -74,13 +67,6 @@ def test_each_kind_of_recording_gets_the_detector_made_for_it(
         assert recording.is_simulated
         assert replay_detector(recording, '') == shipped
         assert detector_problems(real, recording) == []
-
-
-def test_a_recording_without_pictures_needs_no_detector(tmp_path: Path) -> None:
-    only_radar = [entry for entry in recording() if entry[0] == RADAR]
-    with Recording(write_bag(tmp_path / 'radar', messages=only_radar)) as opened:
-        assert replay_detector(opened, '') == Path()
-        assert detector_problems(Path(), opened) == []
 
 
 def test_a_damaged_bundle_is_told_and_not_replaced_by_another(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 from hand_made_truth import BOX, MS, at, film, moved, scene, standing, true_person
 from hypothesis import given
@@ -27,14 +24,6 @@ def walker(ms):
             visibility=1.0 - seconds / 2.0,
         )
     ]
-
-
-def test_at_a_frame_the_truth_is_that_frame():
-    truth = film(walker, 100)
-    found = truth.at(at(40))
-    assert found is not None
-    assert found.objects[0].box == moved(BOX, 4.0)
-    assert found.scenario == 'meadow_day_near'
 
 
 def test_between_frames_boxes_positions_and_visibility_are_interpolated():
@@ -70,13 +59,6 @@ def test_a_single_frame_is_known_at_its_stamp_alone():
     assert truth.at(at(0)) is not None
     assert truth.at(at(1)) is None
     assert list(truth.instants(STEP)) == [at(0)]
-
-
-def test_without_a_frame_nothing_is_known():
-    truth = GroundTruth([])
-    assert truth.at(at(0)) is None
-    assert list(truth.instants(STEP)) == []
-    assert truth.frame_id == ''
 
 
 def test_who_is_in_one_of_two_frames_only_is_not_between_them():
@@ -141,12 +123,6 @@ def test_ranges_are_those_to_the_middle_of_the_body_from_the_drone():
     frame = truth.frame_at(at(0))
     assert frame is not None
     assert frame.ranges == pytest.approx([5.0])
-
-
-def test_without_the_pose_of_the_drone_ranges_are_not_known():
-    frame = GroundTruth([scene(0, true_person(), ego=None)]).frame_at(at(0))
-    assert frame is not None
-    assert np.isnan(frame.ranges).all()
 
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(-50, 450))

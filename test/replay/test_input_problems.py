@@ -47,10 +47,6 @@ def units(
     ]
 
 
-def test_nothing_is_said_of_sensors_that_work() -> None:
-    assert problems(units(CAMERA) + units(RADAR), CAMERA, RADAR) == []
-
-
 def test_a_sensor_slower_than_a_window_is_not_called_silent() -> None:
     assert problems(units(RADAR, rate=1.0), RADAR) == []
 
@@ -65,12 +61,6 @@ def test_the_longest_of_several_silences_is_told_with_its_beginning() -> None:
 def test_a_sensor_that_starts_late_or_ends_early_is_told_of() -> None:
     assert problems(units(RADAR, 3.0), RADAR) == ['radar: nothing usable for 3.0 s from 0.0 s on']
     assert problems(units(RADAR, 0.0, 6.0), RADAR) == ['radar: nothing usable in the last 4.0 s']
-
-
-def test_a_sensor_of_which_nothing_could_be_used_is_told_of() -> None:
-    assert problems(units(CAMERA), CAMERA, RADAR) == [
-        'radar: not one of its messages could be used'
-    ]
 
 
 def test_pictures_of_another_size_than_the_calibration_are_counted() -> None:

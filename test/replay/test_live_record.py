@@ -10,8 +10,6 @@ from hand_made_units import MS, at, features, receipt, unit
 
 from mmedge_ros.core.data_types import (
     CAMERA,
-    NS_PER_S,
-    RADAR,
     Decision,
     ResultKind,
     StageTiming,
@@ -98,31 +96,6 @@ def test_updates_are_kept_apart_and_are_no_decisions() -> None:
     assert (found.windows, found.dropped) == (20, 19)
 
 
-def test_grids_are_not_kept() -> None:
-    record = LiveRecord()
-    record.add_features(encoded(60))
-    assert filled(record).features[0].grid.size == 0
-
-
-def test_decisions_before_and_after_the_recording_are_left_out() -> None:
-    record = LiveRecord()
-    record.status = status()
-    for end in range(-300, 2600, 100):
-        record.add_decision(decision(end))
-    found = filled(record)
-    ends = [(d.window_end_ns - at(0)) // MS for d in found.decisions]
-    assert ends == list(range(100, 2001, 100))
-    assert found.dropped == 0
-
-
-def test_windows_nobody_decided_are_dropped_ones() -> None:
-    record = LiveRecord()
-    record.status = status()
-    for end in (100, 200, 500):
-        record.add_decision(decision(end))
-    assert filled(record).dropped == 17
-
-
 def test_a_first_window_that_never_held_a_unit_was_not_dropped() -> None:
     record = LiveRecord()
     record.status = status()
@@ -131,15 +104,6 @@ def test_a_first_window_that_never_held_a_unit_was_not_dropped() -> None:
         record.add_decision(decision(end))
     found = filled(record)
     assert (found.windows, found.dropped) == (19, 0)
-
-
-def test_the_first_second_is_warm_up() -> None:
-    record = LiveRecord()
-    record.status = status()
-    for end in range(100, 2001, 100):
-        record.add_decision(decision(end))
-    assert filled(record).warmup == 10
-    assert filled(LiveRecord()).warmup == 0
 
 
 def test_what_became_of_a_unit_replaces_that_it_arrived_in_either_order() -> None:
@@ -200,26 +164,6 @@ def test_no_unit_is_late_for_a_window_that_was_decided_before_its_end() -> None:
     assert filled(record).units[CAMERA].late == 0
 
 
-def test_features_without_a_trail_do_no_harm() -> None:
-    record = LiveRecord()
-    record.status = status()
-    record.add_decision(decision(100))
-    bare = encoded(60)
-    object.__setattr__(bare, 'trail', ())
-    record.add_features(bare)
-    assert filled(record).units[CAMERA].encoded == 1
-
-
-def test_what_was_wrong_is_told() -> None:
-    record = LiveRecord()
-    record.input_problems['radar'] = 'silent for 5 s'
-    record.notes.append('fusion ended and was started again')
-    assert filled(record).problems == [
-        'radar: silent for 5 s',
-        'fusion ended and was started again',
-    ]
-
-
 def test_progress_is_the_share_of_the_recording_that_was_decided() -> None:
     record = LiveRecord()
     assert record.share() == 0.0
@@ -244,12 +188,3 @@ def test_it_is_complete_when_the_window_of_the_last_unit_was_decided() -> None:
     assert record.is_complete(last, STRIDE)
     record.status = status(finished=False)
     assert not record.is_complete(last, STRIDE)
-
-
-def test_a_graph_that_never_played_leaves_an_empty_record() -> None:
-    found = filled(LiveRecord())
-    assert found.decisions == []
-    assert found.units == {}
-    assert found.dropped == 20
-    assert RADAR not in found.units
-    assert found.stride * NS_PER_S == STRIDE

@@ -9,24 +9,19 @@ import numpy as np
 import pytest
 from fake_fusion_networks import FakeFusionNetworks
 from hand_made_maps import Cell, camera_grid_with
-from hand_made_units import MS, FakeEncoder, at, unit
+from hand_made_units import LENS, MS, FakeEncoder, at, unit
 
 from mmedge_ros.core.clock import TimeBudget
 from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Unit
 from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
-from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.replay import offline_replay
 from mmedge_ros.replay.offline_replay import OfflineReplay
-from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.tracking.map_decoding import DecodingParameters
 from mmedge_ros.windows.feature_fusion import FeatureFusion, FusedDetections
 
-MODEL = CameraModel(
-    640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
-)
 STAGES = ('camera.encode', 'radar.encode', 'receipt.transport', 'features.transport', 'fusion')
 PROFILE = DeviceProfile('', dict.fromkeys(STAGES, (0.001, 0.0012, 0.0014, 0.0016, 0.0018, 0.002)))
 GRID = camera_grid_with([Cell(Box(100.0, 165.0, 150.0, 315.0))])
@@ -101,7 +96,7 @@ def flight(seconds: float = 2.0) -> list[Unit]:
 
 def replay_of(fusion: FeatureFusion, profile: DeviceProfile | None) -> OfflineReplay:
     pipeline = PerceptionPipeline(None, fusion)
-    pipeline.rig.set_camera(MODEL)
+    pipeline.rig.set_camera(LENS)
     found = OfflineReplay(pipeline, {m: FakeEncoder(m, encoded) for m in (CAMERA, RADAR)}, profile)
     found.run(iter(flight()))
     return found
@@ -126,11 +121,6 @@ def test_each_unit_is_taken_once_into_each_window_and_most_of_it_ahead(profile, 
     assert fusion.ahead >= 0.7 * fusion.networks.steps.total()
     assert all(d.tracks for d in found.decisions[4:])
     assert all(not u.grid.size for u in found.features)
-
-
-def test_with_a_profile_two_runs_are_one() -> None:
-    first, second = (replay_of(WatchedFusion(), PROFILE).decisions for _ in range(2))
-    assert list(decision_lines(first)) == list(decision_lines(second))
 
 
 def test_a_decision_waits_for_what_it_needs_and_for_little_of_the_work_ahead(stopwatch) -> None:

@@ -8,15 +8,12 @@ import pytest
 from bag_fixtures import RADAR, recording, write_bag
 from gated_bundle import write_gated_bundle
 
-from mmedge_ros.core import RecordError
 from mmedge_ros.core.data_types import Decision
 from mmedge_ros.core.device_profile import DeviceProfile, write_profile
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.encoding import EncodingError
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
-from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.sensing.radar.filter import RadarLimits
 from mmedge_ros.windows.skip_control import SkipParameters
 
@@ -59,13 +56,6 @@ def test_a_run_is_recorded_from_end_to_end(radar_only: Path) -> None:
     assert [decision for _, decision in told] == record.decisions
 
 
-def test_with_a_profile_two_runs_are_one(radar_only: Path, tmp_path: Path) -> None:
-    options = OfflineOptions(str(radar_only), profile=profile(tmp_path, *STAGES))
-    first, second = (replay_offline(options) for _ in range(2))
-    assert decision_lines(first.decisions) == decision_lines(second.decisions)
-    assert first.profile == 'profile.yaml'
-
-
 def test_parameters_reach_their_parts(radar_only: Path) -> None:
     windows = WindowParameters(stride=0.2, window=0.4)
     record = replay_offline(
@@ -78,18 +68,6 @@ def test_parameters_reach_their_parts(radar_only: Path) -> None:
     assert len(record.decisions) == record.windows == 10
     assert (record.window, record.stride) == (0.4, 0.2)
     assert all(len(unit.returns) == 3 for unit in record.features), 'the wall is too far away'
-
-
-def test_a_profile_that_lacks_a_stage_is_refused(radar_only: Path, tmp_path: Path) -> None:
-    options = OfflineOptions(str(radar_only), profile=profile(tmp_path, *STAGES[1:]))
-    with pytest.raises(RecordError, match=r"no stage 'radar\.encode'"):
-        replay_offline(options)
-
-
-def test_a_camera_needs_a_detector(tmp_path: Path) -> None:
-    bag = write_bag(tmp_path / 'both', messages=recording(0.5))
-    with pytest.raises(EncodingError, match=r'missing\.onnx'):
-        replay_offline(OfflineOptions(str(bag), detector=str(tmp_path / 'missing.onnx')))
 
 
 def test_the_gate_of_the_bundle_lets_the_camera_rest(tmp_path: Path) -> None:

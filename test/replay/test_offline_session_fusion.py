@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from bag_fixtures import recording, write_bag
-from tiny_fusion_bundle import write_fusion_bundle, write_head
-from tiny_stages import BOX, file_entry, write_grid_bundle
+from tiny_fusion_bundle import write_fusion_bundle
+from tiny_stages import BOX, write_grid_bundle
 
-from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.core.device_profile import DeviceProfile, write_profile
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import EncodingError
@@ -69,43 +68,8 @@ def test_the_bundles_networks_fuse_and_the_record_says_so(
     assert embeddings == {'camera': 32, 'radar': 32}
 
 
-def test_decision_fusion_can_be_had_all_the_same(replayed, bag: Path, bundle: Path) -> None:
-    record = replayed(bag, bundle, 'decision')
-    assert record.software['strategy'] == 'decision'
-    assert shows_the_encoders_box(record)
-
-
-def test_a_bundle_without_fusion_says_nothing_of_it(replayed, bag: Path, tmp_path: Path) -> None:
-    record = replayed(bag, write_grid_bundle(tmp_path, fusion=None))
-    assert record.software['strategy'] == 'decision'
-    assert shows_the_encoders_box(record)
-    assert not any('fusion' in problem for problem in record.problems)
-
-
 def test_fusion_networks_that_do_not_fit_are_an_error_before_anything_is_replayed(
     replayed, bag: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(EncodingError, match=r'radar\.onnx'):
         replayed(bag, write_grid_bundle(tmp_path))
-
-
-def test_maps_of_another_version_are_an_error_before_anything_is_replayed(
-    replayed, bag: Path, tmp_path: Path
-) -> None:
-    write_fusion_bundle(tmp_path)
-    manifest = (tmp_path / 'manifest.yaml').read_text()
-    old = file_entry(tmp_path / 'fuse.onnx')
-    new = file_entry(write_head(tmp_path / 'fuse.onnx', channels=5))
-    for key in ('sha256', 'bytes'):
-        manifest = manifest.replace(str(old[key]), str(new[key]))
-    (tmp_path / 'manifest.yaml').write_text(manifest)
-    with pytest.raises(EncodingError, match=r'fuse\.onnx.*54'):
-        replayed(bag, tmp_path)
-
-
-def test_only_the_camera_is_needed(replayed, tmp_path: Path, bundle: Path) -> None:
-    messages = [m for m in recording(1.5) if 'radar' not in m[0]]
-    record = replayed(write_bag(tmp_path / 'camera', messages=messages), bundle)
-    assert record.software['strategy'] == 'feature'
-    assert {unit.modality for unit in record.features} == {CAMERA}
-    assert not shows_the_encoders_box(record)

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from mmedge_ros.core.parameter import ParameterError
-from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.offline_session import OfflineOptions
-from mmedge_ros.replay.parameter_file import pipeline_parameters, with_parameter_file
+from mmedge_ros.replay.parameter_file import with_parameter_file
 
 OPTIONS = OfflineOptions('a_bag', detector='a.onnx')
 
@@ -47,11 +46,6 @@ def test_each_nodes_parameters_shape_its_part_of_the_replay(tmp_path: Path) -> N
     assert found.detection.labels == ('person', 'dog')
     assert found.limits.max_range == 20.0
     assert (found.bag, found.detector) == ('a_bag', 'a.onnx')
-
-
-def test_what_the_file_does_not_name_keeps_its_default(tmp_path: Path) -> None:
-    found = with_parameter_file(OPTIONS, write(tmp_path, SOUND))
-    assert found.pipeline.windows.window == PipelineParameters().windows.window
 
 
 def test_parameters_for_all_nodes_hold_unless_a_node_says_otherwise(tmp_path: Path) -> None:
@@ -95,13 +89,3 @@ def test_what_is_no_sound_parameter_file_is_refused_in_one_sentence(
     with pytest.raises(ParameterError, match=said) as caught:
         with_parameter_file(OPTIONS, file)
     assert str(file) in str(caught.value)
-
-
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match='cannot read the parameter file'):
-        with_parameter_file(OPTIONS, tmp_path / 'missing.yaml')
-
-
-def test_a_live_graph_asks_for_the_fusion_nodes_part_alone(tmp_path: Path) -> None:
-    assert pipeline_parameters(None) == PipelineParameters()
-    assert pipeline_parameters(write(tmp_path, SOUND)).tracker.lost_time == 3.0

@@ -20,7 +20,6 @@ from mmedge_ros.replay.picture_recording import (
     LONGEST_SIDE,
     PictureParameters,
     holds_pictures,
-    nominal_camera,
 )
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing.camera.image import decode_image
@@ -82,17 +81,6 @@ def test_a_folder_of_pictures_has_the_rate_that_is_given(tmp_path: Path) -> None
     assert stamps == [0, 100 * MS, 200 * MS, 300 * MS]
 
 
-def test_many_damaged_pictures_make_one_note(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path / 'pictures')
-    for number in (1, 3):
-        (folder / f'{number}.png').write_bytes(b'no picture')
-    with Recording(folder) as recording:
-        list(recording.units())
-        (note,) = [text for text in recording.bag.problems if 'left out' in text]
-    assert note.startswith('a picture was left out: 1.png')
-    assert note.endswith(', and 1 more')
-
-
 def test_a_damaged_picture_is_noted_and_its_frame_number_kept(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / 'pictures')
     (folder / '1.png').write_bytes(b'\x89PNG\r\n\x1a\n')
@@ -136,11 +124,6 @@ def test_large_pictures_are_scaled_and_a_calibration_with_them(tmp_path: Path) -
         # The same spot of the picture lies in the same direction.
         assert camera.bearing([(99.5, 49.5)]) == pytest.approx(given.bearing([(199.5, 99.5)]))
         assert not any('--fov' in text for text in recording.problems)
-
-
-def test_the_nominal_camera_looks_through_the_middle_of_its_pictures() -> None:
-    camera = nominal_camera((640, 480), 70.0)
-    assert camera.bearing([(319.5, 239.5)])[0] == pytest.approx([0.0, 0.0, 1.0])
 
 
 # ------------------------------------------------------------------------- what is what

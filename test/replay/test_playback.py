@@ -16,9 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_ros.core.data_types import CAMERA, Configuration, ModalityConfiguration, SkipDecision
-from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import Bag
-from mmedge_ros.replay.bag_topics import SensorTopics
 from mmedge_ros.replay.playback import (
     TRANSFORMS,
     DueMessage,
@@ -26,7 +24,6 @@ from mmedge_ros.replay.playback import (
     Playback,
     PlaybackSource,
     live_offset_ns,
-    playback_sources,
 )
 from mmedge_ros.replay.wire_formats import header_stamp_ns
 
@@ -95,30 +92,6 @@ def test_every_message_is_due_when_it_was_recorded_under_its_moved_stamp(bag: Ba
         assert message.due_ns == header_stamp_ns(message.data) + LOG_DELAY_NS
 
 
-def test_nothing_but_the_stamp_is_changed(bag: Bag) -> None:
-    recorded = [m.raw for m in bag.messages([PICTURES])]
-    played = [m.data for m in playback(bag) if m.source == 'camera']
-    assert all(a[:4] == b[:4] and a[12:] == b[12:] for a, b in zip(recorded, played, strict=True))
-
-
-def test_topics_that_the_graph_does_not_need_are_not_played(bag: Bag) -> None:
-    assert {m.source for m in playback(bag)} == {'camera', 'camera_info', 'radar'}
-
-
-def test_sources_are_named_as_the_graph_names_them() -> None:
-    topics = SensorTopics('/cam', None, '/radar', '/odom', '/tf_static', True)
-    assert playback_sources(topics) == {
-        'camera': PlaybackSource('/cam', 'camera'),
-        'radar': PlaybackSource('/radar', 'radar'),
-        'odometry': PlaybackSource('/odom', ''),
-    }
-
-
-def test_a_recording_without_sensors_is_refused(bag: Bag) -> None:
-    with pytest.raises(ReplayError, match='nothing to play'):
-        Playback(bag, {}, 0, STRIDE, {})
-
-
 def test_damaged_messages_are_left_out_and_counted(tmp_path: Path) -> None:
     messages = recording(1.0)
     place = next(n for n, m in enumerate(messages) if m[0] == RADAR)
@@ -166,25 +139,6 @@ def test_a_skip_lease_pauses_one_sensor_until_it_runs_out(bag: Bag) -> None:
     assert (counts.captured, counts.transferred, counts.skipped) == (40, 34, 6)
 
 
-def test_control_reaches_units_that_are_still_to_come(bag: Bag) -> None:
-    player = playback(bag)
-    messages = iter(player)
-    before = list(islice(messages, 30))
-    player.configure(configuration(0, 5.0))
-    after = list(messages)
-    assert len(stamps(before)) == pytest.approx(10, abs=2)
-    assert len(stamps(after)) == pytest.approx(7, abs=2)
-
-
-def test_the_status_tells_how_far_a_playback_is(bag: Bag) -> None:
-    player = playback(bag)
-    list(islice(player, 10))
-    status = player.status(2.0, finished=False)
-    assert (status.offset_ns, status.rate, status.finished) == (OFFSET, 2.0, False)
-    assert (status.begin_ns, status.end_ns) == (bag.begin_ns, bag.end_ns)
-    assert sum(c.transferred for c in status.counts.values()) < 10
-
-
 # ------------------------------------------------------------------------------ rounds
 
 
@@ -203,12 +157,6 @@ def test_a_loop_goes_on_with_rising_stamps_on_the_same_grid(bag: Bag) -> None:
     gaps = [b - a for a, b in pairwise(found)]
     assert set(gaps) - {50 * MS} == {max(gaps)}
     assert max(gaps) < 400 * MS
-
-
-def test_without_loop_a_recording_ends(bag: Bag) -> None:
-    player = playback(bag)
-    assert len(list(player)) == 40 + 40 + 50
-    assert player.offset_ns == OFFSET
 
 
 # ------------------------------------------------------------------------------ pace

@@ -7,10 +7,8 @@ from bag_fixtures import recording, write_bag
 from tiny_detector import write_tiny_detector
 from tiny_recogniser import write_tiny_recogniser
 
-from mmedge_ros.core.data_types import LabelSource
 from mmedge_ros.core.device_profile import DeviceProfile, write_profile
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.report.decision_log import decision_lines
@@ -68,14 +66,6 @@ def test_two_replays_give_the_same_decisions_byte_for_byte(
     assert decision_lines(first.decisions) == decision_lines(second.decisions)
 
 
-def test_without_a_recogniser_nothing_is_recognised_and_the_report_has_no_word_of_it(
-    options: OfflineOptions,
-) -> None:
-    record = replay_offline(options)
-    assert all(track.recognised is None for d in record.decisions for track in d.tracks)
-    assert recognition_report(record) is None
-
-
 def test_recognising_changes_no_box_and_no_place(options: OfflineOptions, model: str) -> None:
     plain, with_labels = replay_offline(options), recognised(options, model)
     for one, other in zip(plain.decisions, with_labels.decisions, strict=True):
@@ -83,14 +73,3 @@ def test_recognising_changes_no_box_and_no_place(options: OfflineOptions, model:
         assert [t.position.tolist() for t in one.tracks] == [
             t.position.tolist() for t in other.tracks
         ]
-
-
-def test_a_detector_without_a_recogniser_of_its_own_is_refused(options: OfflineOptions) -> None:
-    with pytest.raises(EncodingError, match='has no recogniser'):
-        recognised(options, 'bundle')
-
-
-def test_labels_are_full_only_at_the_first_look(options: OfflineOptions, model: str) -> None:
-    record = recognised(options, model)
-    sources = [t.recognised.source for d in record.decisions for t in d.tracks if t.recognised]
-    assert sources.index(LabelSource.FULL) < sources.index(LabelSource.MEMORY)

@@ -74,13 +74,6 @@ def test_the_state_of_a_recorded_flight_is_played_at_its_instants(tmp_path: Path
     assert trace.at(1.5) == reading(14.0)
 
 
-def test_a_flight_with_nothing_but_its_battery_tells_that(tmp_path: Path) -> None:
-    battery = 'sensor_msgs/msg/BatteryState'
-    state = read_trace_file(write_flight(tmp_path / 'bag', (battery,))).at(0.0)
-    assert (state.voltage, state.current, state.charge) == (15.0, 20.0, 0.5)
-    assert state.cpu == ()
-
-
 def test_a_recording_without_any_state_is_told(little_flight: Path) -> None:
     with pytest.raises(ReplayError, match='cannot be played as a trace'):
         read_trace_file(little_flight)
@@ -94,11 +87,6 @@ def little_flight(tmp_path: Path) -> Path:
         words = store.types['std_msgs/msg/String']('hello')
         writer.write(topic, 1, store.serialize_cdr(words, 'std_msgs/msg/String'))
     return tmp_path / 'words'
-
-
-def test_a_folder_that_is_no_recording_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ReplayError, match='give a rosbag2 folder'):
-        read_trace_file(tmp_path)
 
 
 def test_a_trace_is_unknown_before_after_and_in_long_gaps() -> None:

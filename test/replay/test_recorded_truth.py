@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, TYPES, header, recording, serialized, write_bag
-from decision_log_reader import read_decisions
+from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, TYPES, header, serialized, write_bag
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from tiny_detector import write_tiny_detector
@@ -24,7 +21,6 @@ from truth_fixtures import (
     true_object,
     truths,
     vector,
-    walker,
 )
 
 from mmedge_ros.core.data_types import Box
@@ -32,8 +28,7 @@ from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.recorded_truth import read_truth
-from mmedge_ros.replay.recording import Recording
-from mmedge_ros.report.report import report_of, write_report
+from mmedge_ros.report.report import write_report
 
 NAN = float('nan')
 
@@ -75,23 +70,6 @@ def test_scenes_are_read_with_everything_in_them(tmp_path: Path) -> None:
     assert scene.ego.pose.translation.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_a_recording_without_ground_truth_has_none(tmp_path: Path) -> None:
-    with Bag(write_bag(tmp_path / 'bag')) as bag:
-        assert read_truth(bag) is None
-
-
-def test_it_is_found_by_its_type_whatever_its_name(tmp_path: Path) -> None:
-    messages = [('/oracle/delphi', log_ns, message) for _, log_ns, message in truths(0.1)]
-    assert len(read(tmp_path, messages).scenes) == 2
-
-
-def test_of_two_topics_one_is_used_and_that_is_told(tmp_path: Path) -> None:
-    messages = [('/b', log_ns, message) for _, log_ns, message in truths(0.1)]
-    messages += [('/a', log_ns, message) for _, log_ns, message in truths(0.1)]
-    found = read(tmp_path, sorted(messages, key=lambda entry: entry[1]))
-    assert found.problems == ('ground truth: the recording has 2 topics with it; /a is used',)
-
-
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [
@@ -115,12 +93,6 @@ def test_an_object_that_cannot_be_is_left_out_and_told(
     assert problem.startswith('ground truth: message 0 of /ground_truth: ')
     assert problem.endswith('object not used (and 2 more like it)')
     assert re.search(words, problem)
-
-
-def test_who_is_not_in_the_picture_may_have_any_box(tmp_path: Path) -> None:
-    found = read(tmp_path, of_objects(true_object(in_picture=False, box=np.zeros(4, np.float32))))
-    assert found.problems == ()
-    assert found.scenes[0].objects[0].box is None
 
 
 def test_an_id_that_occurs_twice_is_used_once(tmp_path: Path) -> None:
@@ -221,16 +193,6 @@ def test_a_type_of_the_same_name_with_other_fields_is_told(tmp_path: Path) -> No
     assert 'has another content than mmedge_ros/msg/GroundTruth' in found.problems[0]
 
 
-def test_a_recording_that_breaks_off_is_read_up_to_the_break(tmp_path: Path) -> None:
-    bag = write_bag(tmp_path / 'bag', messages=recording_with_truth(2.0))
-    file = next(bag.glob('*.mcap'))
-    file.write_bytes(file.read_bytes()[:-4000])
-    with Recording(bag) as found:
-        truth = found.truth()
-        assert any('broken' in text for text in found.bag.problems)
-    assert truth is None or len(truth.scenes) <= 40
-
-
 @pytest.fixture(scope='module')
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The record of a replay of the walker, and its report."""
@@ -254,44 +216,3 @@ def test_a_replay_fills_accuracy_and_tracking(judged: Any) -> None:
     assert tracking['idf1'] > 0.8
     assert tracking['id_switches'] == 0
     assert tracking['positions']['recall'] > 0.8
-
-
-def test_a_replay_draws_the_figures_and_tells_of_them_on_the_page(judged: Any) -> None:
-    _, _, folder = judged
-    for name in ('accuracy.png', 'tracks.png', 'nees.png'):
-        assert (folder / name).stat().st_size > 5000, name
-    page = (folder / 'report.html').read_text()
-    assert 'Against the ground truth' in page
-    assert 'Where people were placed' in page
-
-
-def test_the_report_is_the_same_when_its_log_is_judged_again(judged: Any) -> None:
-    record, report, folder = judged
-    again = replace(record, decisions=read_decisions(folder / 'decisions.jsonl'))
-    found = report_of(again)
-    for key in ('mean_iou', 'streaming_mean_iou', 'recall', 'precision'):
-        assert found['accuracy'][key] == pytest.approx(report['accuracy'][key], abs=1e-3)
-    assert found['tracking']['mota'] == report['tracking']['mota']
-
-
-def test_a_bag_without_truth_has_a_report_without_it(tmp_path: Path) -> None:
-    bag = write_bag(tmp_path / 'bag', messages=recording(0.6))
-    write_tiny_detector(tmp_path / 'tiny.onnx')
-    record = replay_offline(OfflineOptions(str(bag), str(tmp_path / 'tiny.onnx')))
-    report = write_report(record, tmp_path / 'out')
-    assert (report['accuracy'], report['tracking']) == (None, None)
-    assert not (tmp_path / 'out' / 'accuracy.png').exists()
-    assert 'Against the ground truth' not in (tmp_path / 'out' / 'report.html').read_text()
-
-
-def test_what_is_wrong_with_the_truth_is_told_in_the_report(tmp_path: Path) -> None:
-    def make(number: int, at: int) -> Any:
-        return ground_truth(at, [walker(number), true_object(2, visibility=NAN)])
-
-    messages = recording_with_truth(0.6, make)
-    bag = write_bag(tmp_path / 'bag', messages=messages)
-    write_tiny_detector(tmp_path / 'tiny.onnx')
-    record = replay_offline(OfflineOptions(str(bag), str(tmp_path / 'tiny.onnx')))
-    report = write_report(record, tmp_path / 'out')
-    assert any('has the visibility nan' in text for text in report['problems'])
-    json.dumps(report, allow_nan=False)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, RADAR, recording, write_bag
 from bag_fixtures import CAMERA_COMPRESSED as PICTURES
+from bag_fixtures import LOG_DELAY_NS, RADAR, recording, write_bag
 
-from mmedge_ros.replay import BagError, ReplayError
+from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.recording import Recording, RepeatedMessages, TopicChoice
 
 MS = 1_000_000
@@ -31,13 +30,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def flight(path: Path) -> Iterator[Recording]:
     with Recording(path) as opened:
         yield opened
-
-
-def test_the_sensors_are_found_with_their_periods(flight: Recording) -> None:
-    assert flight.modalities == ('camera', 'radar')
-    assert flight.periods_ns == {'camera': 50 * MS, 'radar': 40 * MS}
-    assert flight.topics.camera == PICTURES
-    assert flight.problems == []
 
 
 def test_calibration_and_transforms_come_from_the_bag(flight: Recording) -> None:
@@ -62,20 +54,6 @@ def test_units_come_by_their_arrival_with_the_begin_of_their_trail(flight: Recor
     assert {unit.frame_id for unit in pictures} == {'camera_optical_frame'}
 
 
-def test_units_can_be_read_again(flight: Recording) -> None:
-    assert [u.stamp_ns for u in flight.units()] == [u.stamp_ns for u in flight.units()]
-
-
-def test_the_first_and_last_arrival_bound_the_recording(flight: Recording) -> None:
-    first, last = flight.arrivals_ns()
-    assert first == BEGIN_NS + LOG_DELAY_NS
-    assert last == BEGIN_NS + 960 * MS + LOG_DELAY_NS
-
-
-def test_camera_stamps_are_those_of_every_picture(flight: Recording) -> None:
-    assert flight.camera_stamps_ns() == [BEGIN_NS + n * 50 * MS for n in range(20)]
-
-
 def test_damaged_messages_are_left_out_noted_and_keep_their_number(tmp_path: Path) -> None:
     messages = recording(1.0)
     places = [n for n, m in enumerate(messages) if m[0] == RADAR][3:5]
@@ -98,15 +76,6 @@ def test_a_calibration_file_goes_before_the_recording(path: Path, tmp_path: Path
         assert len(flight.transforms) == 1
 
 
-def test_one_sensor_is_enough(tmp_path: Path) -> None:
-    messages = [m for m in recording(1.0) if m[0] == RADAR]
-    with Recording(write_bag(tmp_path / 'radar', messages=messages)) as flight:
-        assert flight.modalities == ('radar',)
-        assert flight.camera is None
-        assert flight.transforms == []
-        assert flight.camera_stamps_ns() == []
-
-
 @pytest.mark.parametrize(
     ('choice', 'calibration', 'said'),
     [
@@ -123,19 +92,6 @@ def test_what_cannot_be_used_is_refused_and_the_bag_closed(
     with pytest.raises(ReplayError, match=said):
         Recording(path, choice, calibration)
     assert len(closed) == 1
-
-
-def test_a_recording_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ReplayError, match='no recording given'):
-        Recording('')
-    with pytest.raises(BagError):
-        Recording(tmp_path / 'missing')
-
-
-def test_a_transform_that_looks_the_other_way_is_read_as_it_is(flight: Recording) -> None:
-    (edge,) = flight.transforms
-    ahead = edge.transform.apply(np.array([0.0, 0.0, 5.0]))
-    np.testing.assert_allclose(ahead, [5.0, -0.07, -0.05], atol=1e-9)
 
 
 def test_a_copy_is_found_and_counted_by_topic() -> None:

@@ -105,14 +105,6 @@ def test_states_reach_every_browser_that_looks(page: LivePage) -> None:
     eventually(lambda: page.watchers == 0)
 
 
-def test_a_browser_that_comes_later_sees_the_present_state(page: LivePage) -> None:
-    page.update({'number': 5})
-    with looking(page) as browser:
-        assert browser.state() == {'number': 5}
-    with looking(page) as again:
-        assert again.state() == {'number': 5}
-
-
 def test_a_browser_that_stalls_delays_nothing_and_is_dropped(
     page: LivePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,12 +131,6 @@ def test_a_picture_is_drawn_once_and_only_for_those_who_want_it(page: LivePage) 
     shown = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     assert shown is not None
     assert shown.shape == GREY.shape
-
-
-def test_a_picture_that_cannot_be_drawn_is_passed_over(page: LivePage) -> None:
-    page.show(lambda: None)
-    answer, data = request(page, '/picture?after=0')
-    assert (answer.status, data, answer.headers['Picture-Number']) == (204, b'', '1')
 
 
 def test_without_a_newer_picture_the_answer_is_empty(

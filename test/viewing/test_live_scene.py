@@ -18,7 +18,6 @@ from mmedge_ros.core.data_types import Box, Configuration, ModalityConfiguration
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import parse_static_transform
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.replay.playback import PlaybackStatus
 from mmedge_ros.viewing.live_scene import LiveScene
 
 RADAR_ABOVE_BASE = 'base_link radar_link 0 0 2 0 0 0 1'
@@ -32,14 +31,6 @@ def scene() -> LiveScene:
 
 def scan(*rows: tuple[float, ...], stamp_ns: int = NOW_NS):
     return replace(a_unit(), stamp_ns=stamp_ns, returns=np.array(rows, np.float32).reshape(-1, 5))
-
-
-def test_an_empty_scene_says_that_nothing_is_known(scene: LiveScene) -> None:
-    snapshot = scene.snapshot()
-    assert snapshot['silence'] is None
-    assert (snapshot['tracks'], snapshot['returns']) == ([], [])
-    assert (snapshot['system'], snapshot['configuration']) == (None, None)
-    json.dumps(snapshot, allow_nan=False)
 
 
 def test_a_track_has_its_id_place_velocity_and_ellipse(scene: LiveScene) -> None:
@@ -80,12 +71,6 @@ def test_returns_are_shown_for_a_moment_only(scene: LiveScene) -> None:
     assert [row[0] for row in scene.snapshot()['returns']] == [6.0]
 
 
-def test_a_dense_cloud_is_thinned(scene: LiveScene) -> None:
-    scene.add_unit(replace(a_unit(), returns=np.ones((100_000, 5), np.float32)))
-    scene.add_decision(a_decision())
-    assert 0 < len(scene.snapshot()['returns']) <= 400
-
-
 def test_late_decisions_are_those_beyond_the_limit_in_force(scene: LiveScene) -> None:
     late = replace(a_decision(), published_ns=NOW_NS + 30_000_000)
     scene.add_decision(late)
@@ -111,16 +96,6 @@ def test_the_field_of_view_is_drawn_where_the_camera_is_calibrated(scene: LiveSc
     assert rig['corners'][0] == pytest.approx([4.0, 4.0, 3.0])
     scene.add_decision(a_decision())
     assert scene.snapshot()['rig'] is None
-
-
-def test_a_replay_is_told_from_a_flight_and_says_when_it_has_ended(scene: LiveScene) -> None:
-    snapshot = scene.snapshot()
-    flags = [(snapshot['replayed'], snapshot['ended'])]
-    for finished in (False, True):
-        scene.set_playback(PlaybackStatus('bag', 0, 1.0, 0, NOW_NS, finished, {}))
-        snapshot = scene.snapshot()
-        flags.append((snapshot['replayed'], snapshot['ended']))
-    assert flags == [(False, False), (True, False), (True, True)]
 
 
 def test_what_is_not_known_of_the_computer_is_none(scene: LiveScene) -> None:

@@ -29,12 +29,6 @@ def decided(latency: float):
     return replace(a_decision(), published_ns=NOW_NS + round(1e9 * latency))
 
 
-def test_nothing_is_known_of_no_decisions(seconds: Seconds) -> None:
-    figures = RecentDecisions(seconds).figures()
-    assert (figures['p50'], figures['p95'], figures['rate']) == (None, None, 0.0)
-    assert (figures['late'], figures['decisions']) == (0, 0)
-
-
 def test_quantiles_are_those_of_the_last_ten_seconds(seconds: Seconds) -> None:
     recent = RecentDecisions(seconds)
     recent.add(decided(0.5), 0.05)

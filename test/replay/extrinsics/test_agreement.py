@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hand_made_walk import across, walked
@@ -31,10 +29,3 @@ def test_a_clock_that_is_off_by_a_second_leaves_nothing_to_compare() -> None:
     shares = agreement(seen, moving, seen.geometry, -1.0)
     assert shares.boxes == 0
     assert np.isnan(shares.filled)
-
-
-def test_pictures_without_people_are_not_counted() -> None:
-    seen = walked(seconds=1.0)
-    empty = replace(seen, pictures=tuple(replace(p, detections=()) for p in seen.pictures))
-    moving = moving_returns(empty, empty.geometry, 0.0)
-    assert agreement(empty, moving, empty.geometry, 0.0).boxes == 0

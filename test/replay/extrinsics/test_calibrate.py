@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hand_made_walk import across, along, stands, walked
+from hand_made_walk import stands, walked
 
 from mmedge_ros.replay.extrinsics import ExtrinsicsError
 from mmedge_ros.replay.extrinsics import calibrate as module
@@ -66,11 +66,6 @@ def test_without_odometry_the_time_offset_comes_from_people() -> None:
     assert holds(result, 'time', 0.08)
 
 
-def test_a_right_start_is_inside_all_intervals() -> None:
-    result = calibrate(walked())
-    assert not any(estimate.differs for estimate in result.estimates.values())
-
-
 def test_a_radar_without_elevation_says_nothing_of_pitch() -> None:
     result = calibrate(walked((6.0, 0.0, 0.0), elevation=False))
     assert degrees(result)[0] == pytest.approx(6.0, abs=0.5)
@@ -84,16 +79,6 @@ def test_people_who_stand_are_too_little() -> None:
         calibrate(walked(walks=(stands,)))
 
 
-def test_a_few_seconds_are_too_little() -> None:
-    with pytest.raises(ExtrinsicsError, match='it takes 150 in 8 s'):
-        calibrate(walked(seconds=5.0))
-
-
-def test_pictures_without_people_are_reported() -> None:
-    with pytest.raises(ExtrinsicsError, match='no people are seen in the 320 pictures'):
-        calibrate(walked(walks=()))
-
-
 def test_returns_without_velocity_are_reported() -> None:
     seen = walked()
     scans = [replace(scan, returns=scan.returns.copy()) for scan in seen.scans]
@@ -101,13 +86,6 @@ def test_returns_without_velocity_are_reported() -> None:
         scan.returns[:, 3] = np.nan
     with pytest.raises(ExtrinsicsError, match='Doppler'):
         calibrate(replace(seen, scans=tuple(scans)))
-
-
-def test_returns_of_others_than_those_in_the_picture_are_refused() -> None:
-    people = walked(walks=(across,))
-    others = walked(walks=(along,))
-    with pytest.raises(ExtrinsicsError, match='walk across'):
-        calibrate(replace(people, scans=others.scans))
 
 
 def test_a_picture_that_is_years_off_costs_only_what_odometry_would_have_said() -> None:
