@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hand_made_truth import BOX, MS, at, film, moved, scene, standing, true_person
 from hypothesis import given
