@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -148,19 +149,22 @@ def run(
         from mmedge_ros.report.report_files import require_writable
 
         require_writable(out)
-        chosen = tuple(row.strip() for row in rows.split(',') if row.strip())
-        request = BenchRequest(tuple(inputs), detector, out, jobs, quick, chosen)
+        request = BenchRequest(tuple(inputs), detector, out, jobs, quick)
         make = import_module(BENCHES[name].module).bench
         bench = make(request, **read_settings(name, make, settings))
+        bench = bench.only([row.strip() for row in rows.split(',') if row.strip()])
         with StatusLine(f'bench {name}') as line:
 
             def advance(share: float, whole: int) -> None:
                 line.advance(share, f'{whole} of {len(bench.subjects)}')
 
             judged = judge(bench, out / JUDGED / name, jobs, advance)
-        content = bench_table(name, bench, judged)
-        figures = bench.draw(judged.results) if bench.draw else ()
-        write_table(content, out, figures)
+        given = [*(['--detector', detector] if detector else ()), *(['--quick'] if quick else ())]
+        given += ['--rows', rows] if rows else []
+        given += [part for setting in settings for part in ('--set', setting)]
+        command = shlex.join(['mmedge', 'lab', 'bench', name, *map(str, inputs), *given])
+        content = bench_table(name, bench, judged, command)
+        write_table(content, out)
         for shown in shown_tables(content):
             table = new_table(f'\n{shown.title}', *shown.head)
             for row in shown.rows:
@@ -249,18 +253,22 @@ def results(
         'docs/results'
     ),
 ) -> None:
-    """Write the page NAME.md of every kept table NAME.json, as `mmedge lab bench` makes them."""
+    """Write the page NAME.md of every kept table NAME.json, as `mmedge lab bench` makes them.
+
+    What people wrote below the line that ends a page is kept, and a page without one as a whole.
+    """
     with plain_errors():
         from mmedge_lab.judging import EvaluationError
-        from mmedge_lab.judging.bench_table import table_markdown
+        from mmedge_lab.judging.bench_table import kept_page
         from mmedge_ros.report.report_files import write_files
 
         for path in tables or ():
             write_files(folder, {path.name: path.read_bytes()})
         for path in sorted(folder.glob('*.json')):
+            page = path.with_suffix('.md')
             try:
-                page = table_markdown(json.loads(path.read_text()))
+                text = kept_page(json.loads(path.read_text()), page)
             except (ValueError, KeyError, TypeError) as err:
                 raise EvaluationError(f'{path} is no table of a bench: {err!r}') from err
-            write_files(folder, {path.with_suffix('.md').name: page.encode()})
-            typer.echo(path.with_suffix('.md'))
+            write_files(folder, {page.name: text.encode()})
+            typer.echo(page)

@@ -61,7 +61,8 @@ def evaluate_bundle(
     a run that is cut short goes on where it was.
     """
     with plain_errors():
-        from mmedge_lab.judging.bundle_evaluation import NAME, EvaluationRequest, flights_of
+        from mmedge_lab.judging.bench import few
+        from mmedge_lab.judging.bundle_evaluation import NAME, EvaluationRequest
         from mmedge_lab.judging.bundle_evaluation import evaluate_bundle as evaluate
         from mmedge_lab.judging.bundle_under_test import NOMINAL
         from mmedge_lab.simulation.flight_folder import flights_in
@@ -69,7 +70,7 @@ def evaluate_bundle(
         from mmedge_ros.encoding.bundle.default_model import default_detector
         from mmedge_ros.report.report_files import require_writable
 
-        chosen = flights_of(flights_in(flights), most)
+        chosen = few(flights_in(flights), most)
         require_writable(out)
         request = EvaluationRequest(
             default_detector(bundle),

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from mmedge_lab.commands.model_build import build
 from mmedge_lab.commands.model_quantize import quantize
@@ -24,9 +21,10 @@ from mmedge_ros.commands.options import (
     argument,
     option,
 )
+from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
-    from mmedge_lab.judging.detector_accuracy import DetectorAccuracy, StratumAccuracy
+    from mmedge_lab.judging.detector_accuracy import DetectorAccuracy
 
 model_app = CommandGroup(no_args_is_help=True, help='Judge detectors and build bundles.')
 model_app.command('build')(build)
@@ -64,7 +62,7 @@ def evaluate(
         f'{accuracy.people} people in {accuracy.pictures} pictures, '
         f'{accuracy.detect_ms:.1f} ms for each'
     )
-    Console(highlight=False).print(_strata_table(accuracy))
+    _print_strata(accuracy)
 
 
 @model_app.command('accuracy')
@@ -88,25 +86,15 @@ def accuracy(
     typer.echo(folder / MANIFEST)
 
 
-def _strata_table(accuracy: DetectorAccuracy) -> Table:
-    table = _table('people', '', 'number', 'mAP50', 'recall', 'precision', right=(2, 3, 4, 5))
+def _print_strata(accuracy: DetectorAccuracy) -> None:
+    table = new_table('', 'people', '', 'number', 'mAP50', 'recall', 'precision', left=('',))
     group = ''
     for stratum in accuracy.strata:
         if not stratum.people:
             continue
-        table.add_row(*_cells(stratum, stratum.group if stratum.group != group else ''))
+        figures = stratum.ap50, stratum.recall, stratum.precision
+        shown = (None if math.isnan(figure) else f'{figure:.3f}' for figure in figures)
+        title = stratum.group if stratum.group != group else ''
+        add_row(table, title, stratum.name, stratum.people, *shown)
         group = stratum.group
-    return table
-
-
-def _cells(stratum: StratumAccuracy, title: str) -> tuple[str, ...]:
-    figures = stratum.ap50, stratum.recall, stratum.precision
-    shown = ('-' if math.isnan(figure) else f'{figure:.3f}' for figure in figures)
-    return title, stratum.name, str(stratum.people), *shown
-
-
-def _table(*titles: str, right: Sequence[int] = ()) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for place, title in enumerate(titles):
-        table.add_column(title, justify='right' if place in right else 'left', overflow='fold')
-    return table
+    print_parts(table)

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import WORK, JobsOption, existing_set, flag, option
+from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
     from mmedge_lab.training.user_levels import Trial
@@ -56,11 +55,11 @@ def build(
     if numbers is None:
         raise typer.BadParameter(f'{size!r} does not read WIDTHxHEIGHT', param_hint='--size')
     with plain_errors():
+        from mmedge_lab.judging.bench import few
         from mmedge_lab.judging.bundle_evaluation import (
             NAME,
             EvaluationRequest,
             evaluate_bundle,
-            flights_of,
         )
         from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_lab.training.fitted_parts import enter_accuracy
@@ -73,7 +72,7 @@ def build(
         )
         from mmedge_ros.report.report_files import require_writable
 
-        chosen = flights_of(flights_in(flights), most) if flights else ()
+        chosen = few(flights_in(flights), most) if flights else ()
         report = Path('out/model-build') / out.name
         if chosen:
             require_writable(report)
@@ -92,7 +91,7 @@ def build(
         with StatusLine(f'building {out.name}') as line:
             line.advance(0.0, 'simulating pictures')
             trials = build_bundle(request, trial_pictures(), line.advance)
-        Console(highlight=False).print(_table(trials))
+        _print_trials(trials)
         if not licence.strip():
             say('note: the licence of the networks is entered as unknown; --licence TEXT names it')
         for name, trial in trials.items():
@@ -117,17 +116,16 @@ def build(
     typer.echo(out)
 
 
-def _table(trials: Mapping[str, Trial]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for title in ('level', 'input', 'median ms', 'p95 ms', 'people found'):
-        table.add_column(title, justify='left' if title == 'level' else 'right')
+def _print_trials(trials: Mapping[str, Trial]) -> None:
+    table = new_table('', 'level', 'input', 'median ms', 'p95 ms', 'people found')
     for level, trial in trials.items():
         width, height = trial.input_size
-        table.add_row(
+        add_row(
+            table,
             level,
             f'{width} x {height}',
             f'{1e3 * trial.median:.1f}',
             f'{1e3 * trial.p95:.1f}',
             f'{100 * trial.recall:.0f} % of {trial.people}',
         )
-    return table
+    print_parts(table)

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.mot_evaluation import evaluate_mot
@@ -18,8 +16,9 @@ from mmedge_lab.judging.mot_text import read_mot_text, scores, write_mot_text
 from mmedge_lab.rivals.trackers.mot_tracking import MotCamera, track_detections
 from mmedge_lab.rivals.trackers.rival_trackers import OURS, RIVALS, track_with_rival
 from mmedge_ros.commands.display import say
+from mmedge_ros.commands.tables import add_row, new_table, print_parts
 from mmedge_ros.core.plain_values import plain_values
-from mmedge_ros.report.mot_metrics import MINIMUM_IOU, NO_ID, MotFigures
+from mmedge_ros.report.mot_metrics import MINIMUM_IOU, NO_ID
 from mmedge_ros.report.report_files import write_files
 
 _DIGITS = 6
@@ -60,7 +59,10 @@ def run_evaluate_mot(truth: Path, result: Path, report: Path | None = None) -> N
         f'{figures.frames} frames, {figures.true_boxes} true boxes of {figures.true_ids} people, '
         f'{figures.result_boxes} boxes to judge, matched at an IoU of {MINIMUM_IOU:g}'
     )
-    Console(highlight=False).print(_table(figures))
+    table = new_table('', 'figure', 'value', 'meaning', left=('meaning',))
+    for name, title, meaning in _ROWS:
+        add_row(table, title, _shown(getattr(figures, name)), meaning)
+    print_parts(table)
 
 
 def run_evaluate_rivals(
@@ -89,12 +91,10 @@ def run_evaluate_rivals(
         f'{some.frames} frames, {some.true_boxes} true boxes of {some.true_ids} people, '
         f'{len(boxes)} detections, matched at an IoU of {MINIMUM_IOU:g}'
     )
-    table = Table('tracker', box=None, pad_edge=False)
-    for title in ('MOTA', 'IDF1', 'id switches', 'false', 'missed', 'ids'):
-        table.add_column(title, justify='right')
+    table = new_table('', 'tracker', 'MOTA', 'IDF1', 'id switches', 'false', 'missed', 'ids')
     for name, values in figures.items():
-        table.add_row(name, *(_shown(getattr(values, row)) for row in _SHORT_ROWS))
-    Console(highlight=False).print(table)
+        add_row(table, name, *(_shown(getattr(values, row)) for row in _SHORT_ROWS))
+    print_parts(table)
 
 
 def run_track_mot(detections: Path, out: Path, camera: MotCamera) -> None:
@@ -116,15 +116,6 @@ def run_track_mot(detections: Path, out: Path, camera: MotCamera) -> None:
     )
     say(f'{len(tracks)} boxes of {len(set(tracks.ids.tolist()))} tracks')
     typer.echo(out)
-
-
-def _table(figures: MotFigures) -> Table:
-    table = Table('figure', box=None, pad_edge=False)
-    table.add_column('value', justify='right')
-    table.add_column('meaning')
-    for name, title, meaning in _ROWS:
-        table.add_row(title, _shown(getattr(figures, name)), meaning)
-    return table
 
 
 def _shown(value: float | None) -> str:

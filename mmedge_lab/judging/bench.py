@@ -8,16 +8,15 @@ the rows and `mmedge_lab.judging.bench_table` makes the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.simulation.flight_folder import flights_in, read_description
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.report.figure_style import FigureFile
 
 # What a row gives of a subject, by column: a number to be added up, or values to be pooled.
 Sums: TypeAlias = Mapping[str, float | Sequence[float]]
@@ -25,6 +24,7 @@ Sums: TypeAlias = Mapping[str, float | Sequence[float]]
 Results: TypeAlias = Mapping[str, Sequence[Sums]]
 
 _QUICK_SUBJECTS = 2
+_Flight = TypeVar('_Flight')
 
 
 class UnmeasuredError(EvaluationError):
@@ -61,20 +61,27 @@ class Subject(NamedTuple):
     seed: str = ''
 
 
+def derived(_: Any) -> Sums:
+    """Judge nothing: the sums of such a row are made of those of others."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Row:
     """One of what is compared.
 
     ``judge`` takes what the bench's ``open`` returned. It must be one that can be pickled where
     several processes judge. Rows of one ``group`` share a table, whose title the group is.
-    ``words`` say what the row does. ``levels`` are those at which a bench encodes pictures.
+    ``words`` say what the row does. ``levels`` are those at which a bench encodes pictures. A row
+    that measures this machine is not ``kept``: it is judged anew each time, in one process.
     """
 
     name: str
-    judge: Callable[[Any], Sums]
+    judge: Callable[[Any], Sums] = derived
     words: str = ''
     group: str = ''
     levels: tuple[str, ...] = ()
+    kept: bool = True
 
     @property
     def key(self) -> str:
@@ -96,16 +103,18 @@ class Bench:
     :ivar figures: by name
     :ivar subjects: see `BenchRequest.flights` and `repetitions`
     :ivar open: makes of a subject what rows take, for those rows that are still to be judged
-    :ivar references: names of rows with which the others of their group are compared
+    :ivar references: names of rows with which the others of their group are compared; the first
+        one belongs to every choice of rows
     :ivar key: what results depend on besides software, subject and row, such as a bundle's
-        digest; '' where nothing is kept, because the row measures this machine
+        digest; '' where every row measures this machine, and nothing is kept
     :ivar strata: tables of some subjects only, by title
     :ivar order: figure by which rows are sorted, the greatest first; '' as they are
     :ivar shown: most rows of a table beside the references; 0 for all
     :ivar about: facts for the head of the page
-    :ivar derive: rows that are made of the results of others, by the keys of `Row`
-    :ivar draw: figures for the page
+    :ivar derive: rows that are made of the results of others, as far as there are these, by the
+        keys of `Row`
     :ivar notes: sentences below the tables, made of the results
+    :ivar asked: names of the rows that are shown beside the first reference; () for all
     """
 
     title: str
@@ -120,8 +129,32 @@ class Bench:
     shown: int = 0
     about: Mapping[str, Any] = field(default_factory=dict)
     derive: Callable[[Results], Mapping[Row, Sequence[Sums]]] | None = None
-    draw: Callable[[Results], Sequence[FigureFile]] | None = None
     notes: Callable[[Results], Sequence[str]] | None = None
+    asked: tuple[str, ...] = ()
+
+    def only(self, names: Sequence[str]) -> Bench:
+        """Return the bench of the rows of these names; of all without a name.
+
+        Where one may be of a derived row, all are judged that it may be made of.
+
+        :raises EvaluationError: for a name that no row has
+        """
+        made = replace(self, asked=tuple(names))
+        if self.derive and not {row.name for row in self.rows}.issuperset(names):
+            return made
+        return replace(made, rows=tuple(made.shown_of(self.rows)))
+
+    def shown_of(self, rows: Sequence[Row]) -> list[Row]:
+        """Return those of the rows that are asked for, and the first reference.
+
+        :raises EvaluationError: for a name that no row has
+        """
+        known = list(dict.fromkeys(row.name for row in rows))
+        for name in self.asked:
+            if name not in known:
+                raise EvaluationError(f'no row {name!r}; there are {", ".join(known)}')
+        wanted = {*self.asked, *self.references[:1]}
+        return [row for row in rows if not self.asked or row.name in wanted]
 
 
 @dataclass(frozen=True)
@@ -137,7 +170,6 @@ class BenchRequest:
     out: Path = Path('out/bench')
     jobs: int = 1
     quick: bool = False
-    rows: tuple[str, ...] = ()
 
     def flights(self) -> tuple[Subject, ...]:
         """Return the flights named, those of a set one by one, as subjects by their seeds.
@@ -163,19 +195,6 @@ class BenchRequest:
             raise EvaluationError(f'name {what} after the name of the bench')
         return self.inputs[number]
 
-    def chosen(self, rows: Sequence[Row], always: Sequence[str] = ()) -> tuple[Row, ...]:
-        """Return the rows that are asked for, all where none is named.
-
-        :param always: names of rows that belong to every choice
-        :raises EvaluationError: for a name that no row has
-        """
-        known = list(dict.fromkeys(row.name for row in rows))
-        for name in self.rows:
-            if name not in known:
-                raise EvaluationError(f'no row {name!r}; there are {", ".join(known)}')
-        wanted = {*self.rows, *always}
-        return tuple(row for row in rows if not self.rows or row.name in wanted)
-
 
 def total_of(sums: Sums, column: str) -> float:
     """Return the sum of a column; 0 where it is missing."""
@@ -188,9 +207,9 @@ def flight_subject(folder: Path) -> Subject:
     return Subject(folder.name, folder, str(folder if known is None else known.seed))
 
 
-def few(flights: Sequence[Path], most: int = _QUICK_SUBJECTS) -> tuple[Path, ...]:
-    """Return ``most`` of the flights of a set, spread over it."""
-    if most >= len(flights):
+def few(flights: Sequence[_Flight], most: int = _QUICK_SUBJECTS) -> tuple[_Flight, ...]:
+    """Return ``most`` of the flights of a set, spread over it; all of them for 0."""
+    if not most or most >= len(flights):
         return tuple(flights)
     return tuple(flights[number * len(flights) // most] for number in range(most))
 

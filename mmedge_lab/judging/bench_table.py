@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_lab.judging import TEMPLATES
-from mmedge_lab.judging.bench import Bench, Figure, Results, Row, Subject, Sums, total_of
+from mmedge_lab.judging.bench import Bench, Figure, Results, Row, Sums, total_of
 from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate, drawn_quantiles, interval
 from mmedge_lab.judging.run_bench import Judged
+from mmedge_ros import __version__, git_revision
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.core.plain_values import plain_values
 from mmedge_ros.report.page import render_page
@@ -21,6 +22,7 @@ from mmedge_ros.report.report_files import write_files
 
 _DIGITS = 5
 _NOTHING = '–'
+_END = '<!-- Made of the table above this line; what stands below it is kept. -->'
 
 
 class Drawn(NamedTuple):
@@ -75,18 +77,22 @@ def compared(figure: Figure, ours: Drawn, reference: Drawn) -> Drawn:
     return Drawn(ours.value / reference.value if reference.value else math.nan, drawn, seeds)
 
 
-def bench_table(name: str, bench: Bench, judged: Judged) -> dict[str, Any]:
+def bench_table(name: str, bench: Bench, judged: Judged, command: str = '') -> dict[str, Any]:
     """Return the content of the bench's JSON.
 
     ``tables``: one for each group of rows and stratum of subjects, each with its ``rows``: values
     with ``low`` and ``high`` by figure, and ``against``: the same of the comparison with each
-    reference. Figures that no row has are left out. A command of its own adds ``command``.
+    reference. Figures that no row has are left out. ``software`` is what judged.
+
+    :param command: that was run; '' is that of the bench without an option
+    :raises EvaluationError: for a row that is asked for, and is not there
     """
     results = dict(judged.results)
     rows = list(bench.rows)
     for row, sums in (bench.derive(results) if bench.derive else {}).items():
         rows.append(row)
         results[row.key] = sums
+    rows = bench.shown_of(rows)
     groups = list(dict.fromkeys(row.group for row in rows))
     every = tuple(range(len(bench.subjects)))
     strata = {'': every} | {
@@ -107,6 +113,8 @@ def bench_table(name: str, bench: Bench, judged: Judged) -> dict[str, Any]:
         {
             'bench': name,
             'title': bench.title,
+            'command': command or f'mmedge lab bench {name}',
+            'software': ' '.join(filter(None, (__version__, git_revision()))),
             'about': bench.about,
             'figures': {
                 key: {
@@ -134,7 +142,7 @@ def _table(
     chosen: Sequence[int],
     results: Results,
 ) -> dict[str, Any]:
-    seeds = [_seed(bench.subjects[n]) for n in chosen]
+    seeds = [bench.subjects[n].seed or bench.subjects[n].name for n in chosen]
     drawings = Drawings.of(seeds)
     count = len(set(seeds))
     drawn = {
@@ -180,10 +188,6 @@ def _table(
             for row in rows
         ],
     }
-
-
-def _seed(subject: Subject) -> str:
-    return subject.seed or subject.name
 
 
 class ShownTable(NamedTuple):
@@ -251,7 +255,8 @@ def _columns(
 def _over(table: Mapping[str, Any]) -> str:
     if table['seeds'] == 1:
         return 'one seed, so that there are no intervals' if table['subjects'] > 1 else ''
-    return f'{table["subjects"]} of {table["seeds"]} seeds, 95 % intervals drawn by seed'
+    subjects = '' if table['subjects'] == table['seeds'] else f' ({table["subjects"]} subjects)'
+    return f'{table["seeds"]} seeds{subjects}, 95 % intervals drawn by seed'
 
 
 def _shown(
@@ -269,10 +274,8 @@ def _shown(
 def table_markdown(content: Mapping[str, Any]) -> str:
     """Return a bench's JSON as a page of Markdown."""
     facts = [f'{key}: {value}' for key, value in content['about'].items()]
-    command = content.get('command', f'mmedge lab bench {content["bench"]}')
-    parts = [f'# {content["title"]}\n', f'`{command}`\n']
-    if facts:
-        parts.append('; '.join(facts) + '.\n')
+    facts.append(f'software: {content["software"]}')
+    parts = [f'# {content["title"]}\n', f'`{content["command"]}`\n', '; '.join(facts) + '.\n']
     for table in shown_tables(content):
         parts += [f'**{table.title}**\n'] if table.title else []
         parts.append(markdown_table(table.head, table.rows))
@@ -280,8 +283,17 @@ def table_markdown(content: Mapping[str, Any]) -> str:
     return '\n'.join(parts).rstrip() + '\n'
 
 
-def write_table(content: Mapping[str, Any], folder: Path, figures: Sequence[Any] = ()) -> None:
-    """Write NAME.json, NAME.md, NAME.html and the figures.
+def kept_page(content: Mapping[str, Any], path: Path) -> str:
+    """Return a bench's JSON as a page of Markdown, with what people have written in a file.
+
+    That is what stands below the line that ends such a page, or all where there is no such line.
+    """
+    by_hand = path.read_text().rpartition(_END)[2].strip() if path.is_file() else ''
+    return f'{table_markdown(content)}\n{_END}\n' + (f'\n{by_hand}\n' if by_hand else '')
+
+
+def write_table(content: Mapping[str, Any], folder: Path) -> None:
+    """Write NAME.json, NAME.md and NAME.html.
 
     :raises ReportError: if that is not possible
     """
@@ -289,15 +301,14 @@ def write_table(content: Mapping[str, Any], folder: Path, figures: Sequence[Any]
     page = render_page(
         'bench.html.j2',
         content,
-        figures,
+        (),
         folder=TEMPLATES,
         title=content['title'],
         summary='',
         tiles=[],
         tables=tuple(shown_tables(content)),
     )
-    files = {figure.name: figure.png for figure in figures}
-    files |= {f'{name}.md': table_markdown(content).encode(), f'{name}.html': page.encode()}
+    files = {f'{name}.md': table_markdown(content).encode(), f'{name}.html': page.encode()}
     files[f'{name}.json'] = f'{json.dumps(content, indent=1, allow_nan=False)}\n'.encode()
     write_files(folder, files)
 

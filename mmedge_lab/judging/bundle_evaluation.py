@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from mmedge_lab.judging.bench import Bench, Results, Row, Subject, Sums, flight_subject
 from mmedge_lab.judging.bench_table import bench_table, write_table
@@ -41,7 +42,6 @@ from mmedge_ros.report.accuracy import accuracy_of
 NAME = 'evaluate-bundle'
 CONFIGURATIONS = 'configurations'
 _FEW_SEEDS = 10
-_Flight = TypeVar('_Flight')
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,10 @@ def evaluate_bundle(
     bench = bundle_bench(request, bundle)
     judged = judge(bench, request.out / JUDGED, request.jobs, on_progress)
     seconds = [read_description(flight) for flight in request.flights]
-    content = bench_table(NAME, bench, judged) | {
-        'command': f'mmedge lab {NAME} {bundle.folder.name} {request.name}',
+    command = ['mmedge', 'lab', NAME, bundle.folder.name, request.name]
+    command += ['--levels', ','.join(request.levels)] if request.levels else []
+    command += [] if request.every_configuration else ['--configurations', 'full']
+    content = bench_table(NAME, bench, judged, shlex.join(command)) | {
         'evaluated': {
             'manifest': sha256_of(bundle.folder / MANIFEST),
             'set': request.name,
@@ -110,7 +112,8 @@ def bundle_bench(request: EvaluationRequest, bundle: BundleUnderTest) -> Bench:
         subjects,
         FlightOpener(bundle),
         references=(CAMERA_ONLY.name, DECISION_FUSION.name),
-        key=bundle.digest,
+        # Rows of strategies are named alike at whatever levels are the highest of those chosen.
+        key=f'{bundle.digest} {cases[-1].name}',
         about={**bundle_about(bundle, subjects), 'highest': cases[-1].name},
         derive=_by_strata,
         notes=partial(_notes, subjects, bundle.has_fusion),
@@ -148,15 +151,11 @@ def _by_strata(results: Results) -> Mapping[Row, Sequence[Sums]]:
     """Make a row of each stratum of people, judged as the bundle fuses."""
     flights = results[FUSION.name]
     return {
-        Row(stratum.name, _derived, group=f'{FUSION.name} by {FACTORS[stratum.factor]}'): [
+        Row(stratum.name, group=f'{FUSION.name} by {FACTORS[stratum.factor]}'): [
             sums_of_stratum(sums, stratum) for sums in flights
         ]
         for stratum in strata_in(flights)
     }
-
-
-def _derived(_: JudgedFlight) -> Sums:
-    return {}
 
 
 def _notes(subjects: Sequence[Subject], has_fusion: bool, _: Results) -> list[str]:
@@ -172,10 +171,3 @@ def _notes(subjects: Sequence[Subject], has_fusion: bool, _: Results) -> list[st
             'the bundle has no fusion network: "fusion" is decision fusion of boxes and returns'
         )
     return notes
-
-
-def flights_of(flights: Sequence[_Flight], most: int) -> tuple[_Flight, ...]:
-    """Return ``most`` of the flights of a set, spread over it; all of them for 0."""
-    if not most or most >= len(flights):
-        return tuple(flights)
-    return tuple(flights[number * len(flights) // most] for number in range(most))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import mmedge_lab
+import mmedge_ros
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bundle_cases import Strategy
 from mmedge_lab.judging.cached_networks import CachedNetworks
@@ -25,7 +27,6 @@ from mmedge_ros.windows.skip_control import SkipParameters
 
 # The figures of a configuration are those of full windows.
 _NO_SKIPPING = SkipParameters(delta=0.0)
-_SOURCES = Path(__file__).resolve().parents[2]
 
 # A median desk machine, every level alike: what is judged is what units are worth, and the
 # latencies of one machine must not decide about it.
@@ -137,7 +138,9 @@ def _profile_text(profile: DeviceProfile) -> str:
 def software_digest() -> str:
     """Return the digest of all code of both packages: whatever changes, figures are made anew."""
     digest = hashlib.sha256()
-    for package in ('mmedge_ros', 'mmedge_lab'):
-        for file in sorted((_SOURCES / package).rglob('*.py')):
-            digest.update(f'{file.relative_to(_SOURCES)} {sha256_of(file)}\n'.encode())
+    for package in (mmedge_ros, mmedge_lab):  # which may be installed anywhere
+        folder = Path(str(package.__file__)).parent
+        for file in sorted(folder.rglob('*.py')):
+            digest.update(f'{package.__name__} {file.relative_to(folder)} '.encode())
+            digest.update(sha256_of(file).encode())
     return digest.hexdigest()

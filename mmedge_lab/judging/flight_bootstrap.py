@@ -10,13 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.simulation.flight_folder import read_description
 from mmedge_ros.core.data_types import FloatArray
 
 RESAMPLES = 4000
@@ -33,12 +31,6 @@ class Estimate(NamedTuple):
     value: float
     low: float = math.nan
     high: float = math.nan
-
-
-def flight_seeds(flights: Sequence[Path]) -> tuple[str, ...]:
-    """Return what each recording counts as: its seed, or itself where it does not say."""
-    described = [(flight, read_description(flight)) for flight in flights]
-    return tuple(str(flight if known is None else known.seed) for flight, known in described)
 
 
 @dataclass(frozen=True)
@@ -95,12 +87,17 @@ def drawn_quantiles(
         _weighted_quantile(ordered, weights[owners], probability)
         for weights in drawings.weights[:_MEDIAN_RESAMPLES]
     ]
-    return float(np.quantile(values, probability)), np.array(drawn)
+    return _weighted_quantile(ordered, np.ones(len(ordered)), probability), np.array(drawn)
 
 
 def _weighted_quantile(values: FloatArray, weights: FloatArray, probability: float) -> float:
-    """Quantile of sorted values, each as often as its weight; NaN of nothing."""
+    """Quantile of sorted values, each as often as its weight; NaN of nothing.
+
+    As `np.quantile` of the repeated values: what lies between two of them is interpolated.
+    """
     heights = np.cumsum(weights)
     if not heights[-1]:
         return math.nan
-    return float(values[np.searchsorted(heights, heights[-1] * probability)])
+    share, place = math.modf((heights[-1] - 1.0) * probability)
+    below, above = np.searchsorted(heights, [place, min(place + 1.0, heights[-1] - 1.0)], 'right')
+    return float(values[below] + share * (values[above] - values[below]))

@@ -5,14 +5,13 @@ Its pictures are encoded once per level, so a row costs a replay without network
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mmedge_lab.judging.bench import Figure, Row, Subject, Sums, flights_about
+from mmedge_lab.judging.accuracy_sums import accuracy_sums
+from mmedge_lab.judging.bench import Row, Subject, Sums, flights_about
 from mmedge_lab.judging.bundle_cases import FUSION
 from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_bundle
 from mmedge_lab.judging.cached_networks import CachedNetworks
@@ -25,17 +24,7 @@ from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.report.accuracy import Accuracy, accuracy_of
-
-FIGURES: Mapping[str, Figure] = {
-    'streaming_mean_iou': Figure('streaming IoU', 'stream_overlap', 'streamed'),
-    'mean_iou': Figure('mean IoU', 'overlap', 'people'),
-    'precision': Figure('precision', 'hits', 'boxes'),
-    'recall': Figure('recall', 'found', 'people'),
-    'idf1': Figure('IDF1', 'same', 'tracked'),
-    'mota': Figure('MOTA', 'errors', 'true_boxes', offset=1.0, scale=-1.0),
-    'nees': Figure('NEES (of 4)', 'nees', 'located', 2),
-}
+from mmedge_ros.report.accuracy import accuracy_of
 
 
 @dataclass(frozen=True)
@@ -109,33 +98,3 @@ def bundle_about(bundle: BundleUnderTest, subjects: Sequence[Subject]) -> dict[s
         'bundle': bundle.folder.name,
         'service times': bundle.profile.description,
     }
-
-
-def accuracy_sums(accuracy: Accuracy, record: RunRecord) -> Sums:
-    """Sum up a run: each of `FIGURES` is a quotient of two of these sums.
-
-    ``nees`` is that of position and velocity (4 degrees of freedom), of each track once a second.
-    """
-    states, stream, tracking = accuracy.states, accuracy.stream, accuracy.tracking
-    wrong = tracking.false_positives + tracking.false_negatives + (tracking.id_switches or 0)
-    nees = accuracy.independent_errors.nees
-    nees = nees[np.isfinite(nees)]
-    sums = {
-        'stream_overlap': stream.overlaps.sum(),
-        'streamed': len(stream.ids),
-        'overlap': states.overlaps.sum(),
-        'people': len(states.ids),
-        'found': np.count_nonzero(states.met),
-        'hits': accuracy.counts.true_positives,
-        'boxes': accuracy.counts.true_positives + accuracy.counts.false_positives,
-        'same': 2 * tracking.idtp,
-        'tracked': tracking.true_boxes + tracking.result_boxes,
-        'errors': wrong,
-        'true_boxes': tracking.true_boxes,
-        'nees': nees.sum(),
-        'located': len(nees),
-        'encoded': sum(u.modality == CAMERA and not u.followed for u in record.features),
-        'followed': sum(u.modality == CAMERA and u.followed for u in record.features),
-        'seconds': record.duration,
-    }
-    return {column: float(value) for column, value in sums.items()}

@@ -93,8 +93,8 @@ def remember(bundle: Path, folder: Path, subject: Subject) -> Sums:
     simulated_flight(flight)
     link = _link(folder, subject)
     link.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        link.symlink_to(flight.absolute())
+    link.unlink(missing_ok=True)  # a flight of another set may have had this name
+    link.symlink_to(flight.absolute())
     begun = time.process_time()
     build_memory(str(link), str(bundle))
     built = time.process_time() - begun

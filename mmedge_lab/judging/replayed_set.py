@@ -5,11 +5,13 @@ Medians of flights are averaged, weighted by their samples.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from mmedge_lab.judging.accuracy_sums import FIGURES
 from mmedge_lab.judging.bench import (
     Bench,
     Figure,
@@ -29,21 +31,18 @@ _UNNAMED = 'unnamed'
 _FIGURES: Mapping[str, Figure] = MappingProxyType(
     {
         'people': Figure('people per flight', 'people', digits=0),
-        'streaming_mean_iou': Figure('streaming IoU', 'stream_overlap', 'streamed'),
+        'streaming_mean_iou': FIGURES['streaming_mean_iou'],
         'streaming_mean_iou_decisions': Figure(
             'of decisions alone', 'stream_overlap_decisions', 'streamed'
         ),
-        'mean_iou': Figure('mean IoU', 'overlap', 'people'),
+        'mean_iou': FIGURES['mean_iou'],
         'mean_iou_20px': Figure('mean IoU, 20 px up', 'overlap_20px', 'people_20px'),
-        'recall': Figure('recall', 'found', 'people'),
-        'precision': Figure('precision', 'hits', 'boxes'),
-        'mota': Figure('MOTA', 'errors', 'true_boxes', offset=1.0, scale=-1.0),
-        'idf1': Figure('IDF1', 'same', 'tracked'),
+        **{name: FIGURES[name] for name in ('recall', 'precision', 'mota', 'idf1')},
         'id_switches': Figure('id switches per flight', 'id_switches', digits=1),
         'position_error': Figure('position error, m', 'position_error', 'located', 2),
         'position_error_at_20m': Figure('at 20 m', 'position_error_at_20m', 'located_at_20m', 2),
         'range_error': Figure('range error, m', 'range_error', 'located', 2),
-        'nees': Figure('NEES (of 4)', 'nees', 'nees_samples', 2),
+        'nees': FIGURES['nees'],
         'outside': Figure('outside 95 %', 'nees_outside', 'nees_samples'),
         'latency_p95': Figure('latency p95 (worst), ms', 'latency', digits=1, quantile=1.0),
         'age_p95': Figure('camera age p95 (worst), ms', 'age', digits=0, quantile=1.0),
@@ -61,7 +60,7 @@ def set_table(flights: Sequence[Path], reports: Sequence[Mapping[str, Any]]) -> 
 
     def by_scenario(results: Results) -> Mapping[Row, Sequence[Sums]]:
         return {
-            Row(name, dict, group=_SCENARIOS): [
+            Row(name, group=_SCENARIOS): [
                 sums if scenario == name else {}
                 for sums, scenario in zip(results[ALL], scenarios, strict=True)
             ]
@@ -70,14 +69,15 @@ def set_table(flights: Sequence[Path], reports: Sequence[Mapping[str, Any]]) -> 
 
     bench = Bench(
         'Flights as they are replayed',
-        (Row(ALL, dict),),
+        (Row(ALL),),
         _FIGURES,
         subjects,
         about=flights_about(subjects),
         derive=by_scenario,
     )
     judged = Judged({ALL: list(map(report_sums, reports))}, {})
-    return bench_table(NAME, bench, judged) | {'command': f'mmedge lab {NAME}'}
+    sets = filter(None, dict.fromkeys(flight.parent.name for flight in flights))
+    return bench_table(NAME, bench, judged, shlex.join(['mmedge', 'lab', NAME, *sets]))
 
 
 def scenario_of(report: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,26 +38,55 @@ def judge(
 ) -> Judged:
     """Judge every row on every subject.
 
-    :param folder: of what was judged before; a bench without a key keeps nothing
+    :param folder: of what was judged before; rows that measure the machine are judged anew
     :param jobs: processes, each with one subject at a time; 0 for one per processor
     :param on_progress: called with the share done (0..1) and the number of whole subjects
-    :raises EvaluationError: if a subject cannot be judged
+    :raises EvaluationError: if a subject cannot be judged, or two have one name
     """
-    if not bench.key:
-        with tempfile.TemporaryDirectory() as temporary:
-            return _judged(bench, Path(temporary), 1, on_progress)
-    return _judged(bench, folder, jobs, on_progress)
+    known: dict[str, Subject] = {}
+    for subject in bench.subjects:
+        other = known.setdefault(subject.name, subject)
+        if other is not subject:
+            raise EvaluationError(
+                f'{other.path} and {subject.path} have one name, by which flights are known; '
+                'judge them in runs of their own, or rename one'
+            )
+    kept = tuple(row for row in bench.rows if bench.key and row.kept)
+    anew = tuple(row for row in bench.rows if row not in kept)
+    found = Judged({}, {})
+    with tempfile.TemporaryDirectory() as temporary:
+        parts = [(kept, folder, jobs), (anew, Path(temporary), 1)]
+        parts = [part for part in parts if part[0]]
+        for place, (rows, into, processes) in enumerate(parts):
+
+            def advance(share: float, whole: int, place: int = place) -> None:
+                if on_progress:
+                    on_progress((place + share) / len(parts), whole)
+
+            of = _judged(replace(bench, rows=rows), into, processes, advance)
+            found = Judged({**found.results, **of.results}, {**found.unmeasured, **of.unmeasured})
+    return found
 
 
-def _judged(bench: Bench, folder: Path, jobs: int, on_progress: OnProgress | None) -> Judged:
+def _judged(bench: Bench, folder: Path, jobs: int, on_progress: OnProgress) -> Judged:
     keys = [row.key for row in bench.rows]
-    tasks = [_SubjectTask(s, bench.rows, bench.open, bench.key, folder) for s in bench.subjects]
-    works = {task.subject.name: task.judge for task in tasks if not task.kept().keys() >= {*keys}}
+    tasks = [
+        _SubjectTask(s, bench.rows, bench.open, _depends_on(bench.key, s), folder)
+        for s in bench.subjects
+    ]
+    works = {task.subject.name: task.judge for task in tasks if task.missing(task.kept())}
     do_flight_works(works, jobs, on_progress, EvaluationError, len(tasks) - len(works))
     every = [task.kept() for task in tasks]
     why = {key: str(of[key][_WHY]) for of in every for key in keys if _WHY in of[key]}
     results = {key: [{} if key in why else of[key] for of in every] for key in keys}
     return Judged(results, why)
+
+
+def _depends_on(about: str, subject: Subject) -> str:
+    """Return what the sums of a subject depend on; all of its flight is read for that."""
+    path = subject.path
+    digest = flight_digest(path) if path and path.is_dir() else str(path)
+    return hashlib.sha256(f'{about} {software_digest()} {digest}'.encode()).hexdigest()
 
 
 class _SubjectTask(NamedTuple):
@@ -65,36 +95,33 @@ class _SubjectTask(NamedTuple):
     subject: Subject
     rows: Sequence[Row]
     open: Callable[[Subject, Sequence[Row], OnShare], Any]
-    about: str
+    key: str
     folder: Path
 
     @property
     def path(self) -> Path:
         return self.folder / f'{self.subject.name}.json'
 
-    def key(self) -> str:
-        """Return what the sums depend on."""
-        path = self.subject.path
-        digest = flight_digest(path) if path and path.is_dir() else str(path)
-        text = f'{self.about} {software_digest()} {digest}'
-        return hashlib.sha256(text.encode()).hexdigest()
-
     def kept(self) -> dict[str, Any]:
         """Return the sums that are known, by the keys of rows."""
         try:
             content = json.loads(kept_content(self.path) or b'{}')
-            return dict(content['rows']) if content['key'] == self.key() else {}
+            return dict(content['rows']) if content['key'] == self.key else {}
         except (ValueError, KeyError, TypeError):
             return {}
+
+    def missing(self, known: dict[str, Any]) -> list[Row]:
+        """Return the rows to judge; what could not be measured is tried again."""
+        return [row for row in self.rows if _WHY in known.get(row.key, (_WHY,))]
 
     def judge(self, on_share: OnShare) -> None:
         """Judge the rows that are missing, and keep each as it is there."""
         known = self.kept()
-        missing = [row for row in self.rows if row.key not in known]
+        missing = self.missing(known)
         opened = self.open(self.subject, missing, lambda s: on_share(_OPENING_SHARE * s))
         for number, row in enumerate(missing, 1):
             known[row.key] = _sums(row, opened)
-            text = json.dumps({'key': self.key(), 'rows': known})
+            text = json.dumps({'key': self.key, 'rows': known})
             write_files(self.folder, {self.path.name: text.encode()})
             on_share(_OPENING_SHARE + (1.0 - _OPENING_SHARE) * number / len(missing))
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from mmedge_lab.judging import accuracy_sums
 from mmedge_lab.judging.bench import Figure, Sums
 from mmedge_ros.core.data_types import FloatArray, Track
 from mmedge_ros.core.run_record import RunRecord
@@ -59,12 +60,13 @@ _ORDERS = {
 FIGURES: Mapping[str, Figure] = MappingProxyType(
     {
         'people': Figure('people per flight', 'people', digits=0),
-        'mean_iou': Figure('mean IoU', 'overlap', 'people'),
+        'mean_iou': accuracy_sums.FIGURES['mean_iou'],
         'mean_iou_20px': Figure('20 px up', 'overlap_20px', 'people_20px'),
         'mean_iou_40px': Figure('40 px up', 'overlap_40px', 'people_40px'),
-        'streaming_mean_iou': Figure('streaming IoU', 'stream_overlap', 'streamed'),
-        'recall': Figure('recall', 'found', 'people'),
-        'precision': Figure('precision', 'hits', 'boxes'),
+        **{
+            name: accuracy_sums.FIGURES[name]
+            for name in ('streaming_mean_iou', 'recall', 'precision')
+        },
         'place_recall': Figure('placed within 2 m', 'placed', 'asked'),
         'range_error': Figure('range error, m', 'range_errors', digits=2, quantile=0.5),
         'position_error': Figure('position error, m', 'position_errors', digits=2, quantile=0.5),
@@ -142,28 +144,17 @@ def sums_of_stratum(sums: Sums, stratum: Stratum) -> Sums:
 def _sums(
     states: PersonSamples, stream: PersonSamples, places: PersonSamples
 ) -> dict[str, float | list[float]]:
-    sums: dict[str, float | list[float]] = {
-        'streamed': float(len(stream.ids)),
-        'stream_overlap': float(stream.overlaps.sum()),
+    return {
+        **accuracy_sums.stream_sums(stream),
+        **accuracy_sums.state_sums(states),
         'asked': float(len(places.ids)),
         'placed': float(np.count_nonzero(places.met)),
-        'found': float(np.count_nonzero(states.met)),
     }
-    for suffix, least in (('', 0.0), ('_20px', 20.0), ('_40px', 40.0)):
-        tall = states.heights >= least
-        sums[f'people{suffix}'] = float(np.count_nonzero(tall))
-        sums[f'overlap{suffix}'] = float(states.overlaps[tall].sum())
-    return sums
 
 
 def _of_flight(accuracy: Accuracy) -> dict[str, float | list[float]]:
     """Return the sums that a wrong box is in, which is of no person's size or range."""
-    counts = accuracy.counts
-    return {
-        'hits': float(counts.true_positives),
-        'boxes': float(counts.true_positives + counts.false_positives),
-        **_errors(accuracy.errors),
-    }
+    return {**accuracy_sums.box_sums(accuracy), **_errors(accuracy.errors)}
 
 
 def _errors(errors: ErrorSamples) -> dict[str, float | list[float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -46,7 +45,6 @@ from mmedge_ros.core.data_types import (
 )
 from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.core.untrusted_files import shown
 from mmedge_ros.encoding.bundle.model_bundle import model_levels
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
@@ -129,20 +127,6 @@ _KINDS = (
 POLICIES: Mapping[str, PolicyKind] = MappingProxyType({kind.name: kind for kind in _KINDS})
 
 
-def policy_named(name: str) -> PolicyKind:
-    """Return a policy by its name.
-
-    :raises EvaluationError: if there is none, naming the nearest
-    """
-    if name not in POLICIES:
-        near = difflib.get_close_matches(name, POLICIES, n=1, cutoff=0.0)[0]
-        raise EvaluationError(
-            f'there is no policy {shown(name)}; the nearest is {near!r}, there are '
-            f'{", ".join(POLICIES)}'
-        )
-    return POLICIES[name]
-
-
 @dataclass(frozen=True, eq=False)
 class PolicyRun:
     """What a policy did in a flight.
@@ -187,13 +171,13 @@ def run_policy(
         in any case
     :param latency_limit: T_max, s: what the optimiser keeps to, and when pipelined windows close
     :param networks: fusion networks of the bundle if they are open; shared by a flight's runs
-    :raises EvaluationError: for an unknown policy, a plug-in that is not there, or a limit or
-        share that cannot be
+    :param name: of `POLICIES`
+    :raises EvaluationError: for a plug-in that is not there, or a limit or share that cannot be
     :raises ReplayError: if the profile lacks a stage, or the flight a level
     :raises EncodingError: if the bundle cannot be used
     :raises SkippingError: if its gate cannot be used
     """
-    kind = policy_named(name)
+    kind = POLICIES[name]
     plugins = plugins or Plugins()
     _require(kind, alone, latency_limit, plugins)
     choices = _choices(bundle.folder, bundle.digest, REUSE if kind.reuses else (1,))

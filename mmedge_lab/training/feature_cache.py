@@ -22,7 +22,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.judging.flight_bootstrap import flight_seeds
+from mmedge_lab.judging.bench import flight_subject
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.checkpoint import read_index, whole_folder
 from mmedge_lab.training.window_truth import WindowTruth, window_truth
@@ -150,8 +150,8 @@ def write_flight(
             **times,
         }
         np.savez(part / _UNITS, **arrays)
-        (seed,) = flight_seeds([flight])
-        index = {'key': key, 'name': flight.name, 'size': list(size), 'seed': seed}
+        subject = flight_subject(flight)
+        index = {'key': key, 'name': subject.name, 'size': list(size), 'seed': subject.seed}
         (part / _INDEX).write_text(json.dumps(index))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mmedge_lab.judging.bundle_evaluation import flights_of
+from mmedge_lab.judging.bench import few
 from mmedge_lab.policies.trained_rivals import encoders_digest
 from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import Report, TrainingError, part_of
@@ -88,7 +88,7 @@ def train_fusion(request: FusionRequest, report: Report) -> dict[str, Any]:
     """
     try:
         require_free(request.out)
-        sets = {'': flights_of(flights_in(request.flights), request.most)}
+        sets = {'': few(flights_in(request.flights), request.most)}
         sets |= {name: flights_in(folder) for name, folder in request.judged.items()}
         for place in (request.narrow, request.wide):
             checkpoint_of(place)

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_lab.judging.bench import flight_subject
 from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_bundle
 from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load_flight
-from mmedge_lab.judging.flight_bootstrap import flight_seeds
 from mmedge_lab.policies.trained_rivals import encoders_digest
 from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import OnShare, Report, TrainingError, part_of
@@ -243,7 +243,7 @@ def build_gate(request: GateRequest, report: Report) -> list[Certificate]:
     sets = {name: flights_in(folder) for name, folder in request.sets.items()}
     made_from = f'{bundle.digest} {strategy} {configuration} {FIELDS}'
     replayed = FlightArrays(work_beside(request.out), made_from, sets, request.jobs)
-    seeds = flight_seeds(sets[CALIBRATION])
+    seeds = [flight_subject(flight).seed for flight in sets[CALIBRATION]]
     if len(set(seeds)) < FEWEST_SEEDS:
         raise TrainingError(
             f'{request.calibration} holds flights of {len(set(seeds))} seeds; fewer than '

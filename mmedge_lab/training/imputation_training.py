@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.judging.bundle_evaluation import flights_of
+from mmedge_lab.judging.bench import few
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_lab.judging.flight_cases import encoded_with_truth
@@ -230,9 +230,9 @@ def build_rivals(request: RivalsRequest, report: Report) -> dict[str, Any]:
     """
     require_free(request.out)
     bundle = open_bundle(request.bundle, STATED)
-    sets = {_LEARNED: flights_of(flights_in(request.flights), request.most), _JUDGED: ()}
+    sets = {_LEARNED: few(flights_in(request.flights), request.most), _JUDGED: ()}
     if request.validation is not None:
-        sets[_JUDGED] = flights_of(flights_in(request.validation), request.most_judged)
+        sets[_JUDGED] = few(flights_in(request.validation), request.most_judged)
     made_from = f'{bundle.digest} {encoders_digest(request.bundle)} {PERSON_FIELDS}'
     collected = FlightArrays(work_beside(request.out), made_from, sets, request.jobs)
     collect = partial(_collect, bundle)

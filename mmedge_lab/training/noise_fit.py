@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate, flight_seeds, interval
+from mmedge_lab.judging.bench import Figure, flight_subject
+from mmedge_lab.judging.bench_table import draw_figure
+from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate
 from mmedge_lab.policies.trained_rivals import encoders_digest
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.fitted_parts import ENCODERS
@@ -63,7 +65,8 @@ def fit_noise_scale(
         accuracy = accuracy_of(record, record.truth, at_once=False) if record.truth else None
         values = np.zeros(0) if accuracy is None else accuracy.independent_errors.nees
         nees.append(values[np.isfinite(values)])
-    return fitted_scale(read_noise_scale(bundle), nees, flight_seeds(flights))
+    seeds = [flight_subject(flight).seed for flight in flights]
+    return fitted_scale(read_noise_scale(bundle), nees, seeds)
 
 
 def fitted_scale(scale: float, nees: Sequence[FloatArray], seeds: Sequence[str]) -> NoiseFit:
@@ -83,11 +86,8 @@ def fitted_scale(scale: float, nees: Sequence[FloatArray], seeds: Sequence[str])
     left_out = np.where(counts > 0, _DOF * sums / others, 0.0)
 
     def estimate(totals: FloatArray) -> Estimate:
-        with np.errstate(invalid='ignore'):
-            drawn = (drawings.weights @ totals) / (drawings.weights @ counts)
-        return Estimate(
-            float(totals.sum() / counts.sum()), *interval(drawn, drawings.count(counts > 0))
-        )
+        flights = [{'nees': s, 'n': n} for s, n in zip(totals, counts, strict=True)]
+        return draw_figure(Figure('mean NEES', 'nees', 'n'), flights, drawings).estimate()
 
     before = estimate(sums)
     return NoiseFit(scale * before.value / _DOF, int(counts.sum()), before, estimate(left_out))

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mmedge_lab.judging.bench import few
 from mmedge_lab.judging.bundle_evaluation import (
     EvaluationRequest,
     evaluate_bundle,
-    flights_of,
 )
 from mmedge_lab.policies.trained_rivals import FOLDER as RIVALS_FOLDER
 from mmedge_lab.simulation.flight_folder import flights_in, read_description
@@ -79,7 +79,7 @@ class RefitRequest:
     def planned(self, name: str) -> tuple[PlannedFlight, ...]:
         """Return the flights of a set that are needed."""
         flights = standard_set(name)
-        return flights_of(flights, self.flights) if name == TRAIN else flights
+        return few(flights, self.flights) if name == TRAIN else flights
 
 
 class Step(NamedTuple):
@@ -272,7 +272,7 @@ def _fit_noise(request: RefitRequest, bundle: Path, report: Report) -> None:
 
 
 def _measure(request: RefitRequest, bundle: Path, report: Report) -> None:
-    flights = flights_of(flights_in(request.sets / VALIDATION), request.judged)
+    flights = few(flights_in(request.sets / VALIDATION), request.judged)
     out = request.out / 'reports' / f'{bundle.name}_accuracy'
     evaluation = EvaluationRequest(bundle, VALIDATION, flights, out, jobs=request.jobs)
     figures = evaluate_bundle(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from mmedge_ros.commands.display import one_line
@@ -24,14 +25,15 @@ def print_parts(*parts: Table | str) -> None:
         console.print(part, markup=False)
 
 
-def new_table(title: str, *columns: str) -> Table:
-    """Return a table without rows, the first column to the left."""
+def new_table(title: str, *columns: str, left: Container[str] = ()) -> Table:
+    """Return a table without rows, the first column and those named ``left`` to the left."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=Text(one_line(title)), title_justify='left', box=None, pad_edge=False)
     for number, column in enumerate(columns):
-        table.add_column(column, justify='right' if number else 'left')
+        is_left = not number or column in left
+        table.add_column(column, justify='left' if is_left else 'right', overflow='fold')
     return table
 
 

@@ -7,10 +7,12 @@ temporal aggregation); a network over the whole window at its end would not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Sums
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
@@ -25,16 +27,20 @@ RATES = {CAMERA: 30, RADAR: 20}
 END_NS = 10 * NS_PER_S
 
 
-def filled(runtime: FusionNetworkRuntime, length: float) -> WindowBank[WindowState]:
-    """Return a bank with all units of a window of this length (s) but its last camera unit."""
-    random = np.random.default_rng(0)
-    bank = WindowBank(runtime.aggregators)
-    for modality, rate in RATES.items():
-        shape = runtime.aggregators[modality].grid_shape
-        grid = random.normal(0.0, 1.0, shape).astype(np.float32)
-        for k in range(modality == CAMERA, int(length * rate)):
-            bank.add(UnitKey(modality, k, END_NS - round(k / rate * NS_PER_S)), grid, [END_NS])
-    return bank
+class Windowed(NamedTuple):
+    """Networks, and a grid of features of each sensor that stands for all of its units."""
+
+    runtime: FusionNetworkRuntime
+    grids: Mapping[str, NDArray[np.float32]]
+
+    def filled(self, length: float) -> WindowBank[WindowState]:
+        """Return a bank with all units of a window of this length (s) but its last camera unit."""
+        bank = WindowBank(self.runtime.aggregators)
+        for modality, rate in RATES.items():
+            for k in range(modality == CAMERA, int(length * rate)):
+                key = UnitKey(modality, k, END_NS - round(k / rate * NS_PER_S))
+                bank.add(key, self.grids[modality], [END_NS])
+        return bank
 
 
 def _processor_ms(work: Callable[[], object]) -> float:
@@ -43,20 +49,19 @@ def _processor_ms(work: Callable[[], object]) -> float:
     return 1e3 * (time.process_time() - begun)
 
 
-def _rest(length: float, runtime: FusionNetworkRuntime) -> Sums:
-    camera = runtime.aggregators[CAMERA]
-    last = np.zeros(camera.grid_shape, np.float32)
-    states = filled(runtime, length).close(END_NS)
+def _rest(length: float, of: Windowed) -> Sums:
+    camera = of.runtime.aggregators[CAMERA]
+    states = of.filled(length).close(END_NS)
 
     def work() -> object:
-        newest = camera.step(states[CAMERA], camera.unit(last), END_NS)
-        return runtime.fuse({**states, CAMERA: newest})
+        newest = camera.step(states[CAMERA], camera.unit(of.grids[CAMERA]), END_NS)
+        return of.runtime.fuse({**states, CAMERA: newest})
 
     return {'ms': [_processor_ms(work) for _ in range(5)]}
 
 
-def _whole(length: float, runtime: FusionNetworkRuntime) -> Sums:
-    return {'ms': [_processor_ms(lambda: runtime.fuse(filled(runtime, length).close(END_NS)))]}
+def _whole(length: float, of: Windowed) -> Sums:
+    return {'ms': [_processor_ms(lambda: of.runtime.fuse(of.filled(length).close(END_NS)))]}
 
 
 def bench(request: BenchRequest, *, rounds: int = 6) -> Bench:
@@ -65,12 +70,13 @@ def bench(request: BenchRequest, *, rounds: int = 6) -> Bench:
     :param rounds: how often every length is timed
     """
     bundle = load_bundle(default_detector(request.detector or 'fused_people'))
-    runtime = FusionNetworkRuntime.from_bundle(bundle)
+    runtime, random = FusionNetworkRuntime.from_bundle(bundle), np.random.default_rng(0)
+    grids = {
+        modality: random.normal(size=steps.grid_shape).astype(np.float32)
+        for modality, steps in runtime.aggregators.items()
+    }
 
-    def opened(*_: object) -> FusionNetworkRuntime:
-        return runtime
-
-    def rows(group: str, judge: Callable[[float, FusionNetworkRuntime], Sums]) -> list[Row]:
+    def rows(group: str, judge: Callable[[float, Windowed], Sums]) -> list[Row]:
         return [
             Row(
                 f'{length:g} s',
@@ -85,7 +91,7 @@ def bench(request: BenchRequest, *, rounds: int = 6) -> Bench:
         'What is left when the last unit of a window has come',
         (*rows('after the last unit', _rest), *rows('whole window at its end', _whole)),
         {'ms': Figure('processor time, ms', 'ms', digits=1, quantile=0.5)},
-        tuple(request.repetitions(rounds)),
-        open=opened,
+        request.repetitions(rounds),
+        open=lambda *_: Windowed(runtime, grids),
         about={'bundle': bundle.name},
     )

@@ -195,7 +195,7 @@ def bench(
     ]
     return Bench(
         'Latencies that change without notice, in tables',
-        request.chosen(rows),
+        tuple(rows),
         _FIGURES,
         request.repetitions(seeds),
         lambda subject, _rows, _share: contended(

@@ -212,7 +212,7 @@ def bench(
     machine = machine_description()
     return Bench(
         'A processor that is taken away in steps, live',
-        request.chosen(rows),
+        tuple(rows),
         _FIGURES,
         request.repetitions(1),
         plan,

@@ -17,6 +17,7 @@ import numpy as np
 import yaml
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.accuracy_sums import FIGURES, stream_sums
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
 from mmedge_lab.rivals.mmedge.cpu_step_bench import SETTLING, without_saving
 from mmedge_ros.adaptation.latency_budget import LatencyBudget, LatencyDemand
@@ -37,7 +38,7 @@ _FIGURES = {
     'p95': Figure('p95, ms', 'latency', digits=1, quantile=0.95),
     'sentences': Figure('sentences in time, %', 'sentences_in_time', 'sentences', 1, scale=100.0),
     'takes': Figure('take, ms', 'takes', digits=0),
-    'streaming_mean_iou': Figure('streaming IoU', 'overlap', 'streamed'),
+    'streaming_mean_iou': FIGURES['streaming_mean_iou'],
 }
 
 
@@ -102,7 +103,7 @@ def bench(
         ]
     return Bench(
         'Decisions beside a language model that describes them, live',
-        request.chosen(rows),
+        tuple(rows),
         _FIGURES,
         (Subject(flight.name, flight),),
         about={'limit': f'{limit_ms:g} ms', 'with a sentence': f'{total_limit_s:g} s'},
@@ -161,8 +162,7 @@ def described_sums(flight: DescribedFlight, total: float, usual: float) -> Sums:
         'sentences': len(sentences),
         'sentences_in_time': sum(seconds <= total for seconds in sentences),
         **({'takes': 1e3 * takes} if math.isfinite(takes) else {}),
-        'overlap': float(accuracy.stream.overlaps.sum()) if accuracy else 0.0,
-        'streamed': float(len(accuracy.stream.ids)) if accuracy else 0.0,
+        **(stream_sums(accuracy.stream) if accuracy else {}),
     }
 
 

@@ -106,7 +106,7 @@ def bench(request: BenchRequest, *, every: int = 1) -> Bench:
         )
     return Bench(
         'Unusual pictures',
-        request.chosen([Row(name, partial(_judged, name, usual)) for name in CHANGES]),
+        tuple(Row(name, partial(_judged, name, usual)) for name in CHANGES),
         _FIGURES,
         subjects,
         _Opener(every),

@@ -62,7 +62,7 @@ def bench(
     ]
     return Bench(
         'Feature fusion with and without its parts',
-        request.chosen(rows),
+        tuple(rows),
         _FIGURES,
         tuple(
             Subject(flight.name, folder, flight.seed or flight.name)

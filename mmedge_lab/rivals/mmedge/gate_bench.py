@@ -17,6 +17,7 @@ from mmedge_lab.judging.bench import (
     Subject,
     Sums,
     UnmeasuredError,
+    total_of,
 )
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.judged_flight import bundle_about, bundle_of
@@ -91,7 +92,7 @@ def bench(
     )
     return Bench(
         'A gate beside other ways to save encodes',
-        request.chosen(rows),
+        tuple(rows),
         _FIGURES,
         subjects,
         _Opener(bundle, level, seconds),
@@ -126,24 +127,20 @@ def as_many_encodes(results: Results) -> Mapping[Row, Sequence[Sums]]:
 
     Saving nothing loses nothing.
     """
-    if GATE not in results:
+    if not any(results.get(GATE, ())):
         return {}
     made = {}
     for name, others in ((LOWER_ALIKE, LOWER), (REUSE_ALIKE, REUSE)):
         known = [results[other] for other in others if other in results]
         if known:
-            made[Row(name, _made_of_others)] = _mixed(results[GATE], known)
+            made[Row(name)] = _mixed(results[GATE], known)
     return made
 
 
-def _made_of_others(_: object) -> Sums:
-    return {}
-
-
 def _mixed(gate: Sequence[Sums], others: Sequence[Sequence[Sums]]) -> list[Sums]:
-    saved = [0.0, *(_total(row, 'saved') for row in others)]
+    saved = [0.0, *(sum(total_of(of, 'saved') for of in row) for row in others)]
     order = np.argsort(saved)
-    place = _total(gate, 'saved')
+    place = sum(total_of(of, 'saved') for of in gate)
 
     def at(flight: int, column: str) -> float:
         values = np.array([0.0, *(row[flight][column] for row in others)], np.float64)
@@ -154,7 +151,3 @@ def _mixed(gate: Sequence[Sums], others: Sequence[Sequence[Sums]]) -> list[Sums]
         {**{name: own[name] for name in same}, **{n: at(k, n) for n in ('saved', 'iou', 'missed')}}
         for k, own in enumerate(gate)
     ]
-
-
-def _total(row: Sequence[Sums], column: str) -> float:
-    return float(np.sum([sums[column] for sums in row]))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.accuracy_sums import FIGURES
 from mmedge_lab.judging.bench import (
     Bench,
     BenchRequest,
@@ -41,12 +42,12 @@ from mmedge_ros.encoding.bundle.default_model import default_detector
 OPTIMISER, CLAIRVOYANT = 'the optimiser', 'the clairvoyant choice'
 # Share of the windows in time of a configuration that keeps a limit.
 IN_TIME = 0.97
-COLUMNS = ('overlap', 'streamed', 'windows', 'late')
+COLUMNS = ('stream_overlap', 'streamed', 'windows', 'late')
 _PERCENT, _LEAST_SHARE = 100.0, 5.0
 _SHOWN = 8
 _FIGURES = {
-    'streaming_mean_iou': Figure('streaming IoU', 'overlap', 'streamed'),
-    'ratio': Figure('streaming IoU', 'overlap', 'streamed', relative=True, shown=False),
+    'streaming_mean_iou': FIGURES['streaming_mean_iou'],
+    'ratio': FIGURES['streaming_mean_iou']._replace(relative=True, shown=False),
     'in_time': Figure('in time, %', 'late', 'windows', 1, offset=100.0, scale=-100.0),
     'changes': Figure('changes a minute', 'changes', 'flown', 1, scale=60.0),
     'release': Figure('s to full use after a release, median', 'release', digits=2, quantile=0.5),
@@ -133,7 +134,7 @@ def bench(
     if calibration:
         flights = replace(request, inputs=(Path(calibration),)).flights()
         other = replace(made, rows=fixed, subjects=flights)
-        results = judge(other, request.out / JUDGED / 'fixed', request.jobs).results
+        results = judge(other, request.out / JUDGED / 'fixed, calibration', request.jobs).results
         elsewhere = {c.name: best_held(results, c) for c in conditions}
     return replace(made, derive=partial(_derived, conditions, elsewhere, Path(calibration).name))
 
@@ -183,6 +184,16 @@ def in_phases(phases: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {**every, **of_each}
 
 
+def fixed_of(results: Results, condition: Condition) -> dict[str, Sequence[Sums]]:
+    """Return the sums of the fixed configurations that were flown in a condition, by name."""
+    parts = {key.partition(': ')[::2]: flights for key, flights in results.items()}
+    return {
+        name: flights
+        for (group, name), flights in parts.items()
+        if group == condition.name and name != OPTIMISER
+    }
+
+
 def best_held(results: Results, condition: Condition, phase: int | None = None) -> str:
     """Return the fixed configuration with the best accuracy of those that keep the limit.
 
@@ -191,18 +202,16 @@ def best_held(results: Results, condition: Condition, phase: int | None = None) 
     :param phase: judged by this phase alone; None for all
     """
     end = '' if phase is None else f' {phase}'
-    totals = {}
-    for key, flights in results.items():
-        group, _, name = key.partition(': ')
-        if group == condition.name and name != OPTIMISER:
-            totals[name] = {
-                column: sum(total_of(of, f'{column}{end}') for of in flights) for column in COLUMNS
-            }
+    totals = {
+        name: {c: sum(total_of(of, f'{c}{end}') for of in flights) for c in COLUMNS}
+        for name, flights in fixed_of(results, condition).items()
+    }
     keeping = [
         name for name, of in totals.items() if of['late'] <= (1.0 - IN_TIME) * of['windows']
     ]
     return max(
-        keeping or totals, key=lambda n: totals[n]['overlap'] / (totals[n]['streamed'] or math.inf)
+        keeping or totals,
+        key=lambda n: totals[n]['stream_overlap'] / (totals[n]['streamed'] or math.inf),
     )
 
 
@@ -214,24 +223,26 @@ def _derived(
 ) -> dict[Row, Sequence[Sums]]:
     made: dict[Row, Sequence[Sums]] = {}
     for condition in conditions:
-        group = condition.name
+        group, fixed = condition.name, fixed_of(results, condition)
+        if not fixed:
+            continue
         best = [best_held(results, condition, n) for n in range(len(condition.shares))]
         flights = [
             {
                 column: sum(
-                    total_of(results[f'{group}: {name}'][number], f'{column} {phase}')
+                    total_of(fixed[name][number], f'{column} {phase}')
                     for phase, name in enumerate(best)
                 )
                 for column in COLUMNS
             }
-            for number in range(len(results[f'{group}: {best[0]}']))
+            for number in range(len(fixed[best[0]]))
         ]
         made[_row(CLAIRVOYANT, group, '; '.join(best))] = flights
-        if group in elsewhere:
-            name = elsewhere[group]
-            made[_row(f'best on {calibration}', group, name)] = results[f'{group}: {name}']
+        known = elsewhere.get(group, '')
+        if known in fixed:
+            made[_row(f'best on {calibration}', group, known)] = fixed[known]
     return made
 
 
 def _row(name: str, group: str, words: str) -> Row:
-    return Row(name, lambda _: {}, words, group)
+    return Row(name, words=words, group=group)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from mmedge_lab.judging.accuracy_sums import stream_sums
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.encoded_flight import EncodedFlight, StoredEncoder, replay_encoded
 from mmedge_lab.judging.flight_cases import CachedTruth
@@ -154,11 +155,9 @@ class HeldFlight:
         return replay_encoded(self._flight, pipeline, how, profile, encoders=encoders)
 
     def _sums(self, record: RunRecord) -> dict[str, float]:
-        stream = stream_samples(record, self._truth)
         late = sum(decision.latency > self._limit for decision in record.decisions)
         return {
-            'streamed': float(len(stream.ids)),
-            'overlap': float(stream.overlaps.sum()),
+            **stream_sums(stream_samples(record, self._truth)),
             'windows': float(len(record.decisions) + record.dropped),
             'late': float(late + record.dropped),
             'seconds': record.duration,

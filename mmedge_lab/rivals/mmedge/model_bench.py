@@ -73,7 +73,7 @@ def bench(
     ]
     return Bench(
         'What language models take to load and to answer',
-        request.chosen(rows),
+        tuple(rows),
         _FIGURES,
         request.repetitions(rounds),
         about={'longest answer': f'{tokens} tokens'},

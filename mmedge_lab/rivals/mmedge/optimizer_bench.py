@@ -71,7 +71,7 @@ def bench(request: BenchRequest, *, limits_ms: str = '60,80,120,140,160') -> Ben
     ]
     return Bench(
         'The optimiser beside exhaustive search',
-        request.chosen(rows),
+        tuple(rows),
         _FIGURES,
         request.repetitions(1),
         about={'configurations of the tables': tables.grid.size},

@@ -21,6 +21,7 @@ from typing import Any
 
 import yaml
 
+from mmedge_lab.judging.accuracy_sums import FIGURES, stream_sums
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
 from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.core.run_record import RunRecord
@@ -47,7 +48,7 @@ _FIGURES = {
     'p95': Figure('p95, ms', 'latency', digits=1, quantile=0.95),
     'ratio': Figure('pictures per encoded', 'received_hz', 'encoded_hz', 2),
     'dropped': Figure('dropped', 'dropped', digits=0),
-    'streaming_mean_iou': Figure('streaming IoU', 'overlap', 'streamed'),
+    'streaming_mean_iou': FIGURES['streaming_mean_iou'],
 }
 
 
@@ -72,7 +73,7 @@ def bench(request: BenchRequest, *, factor: float = 3.0, rounds: int = 1, busy: 
     first = flights[0].path or Path()
     return Bench(
         'More pictures than can be encoded, and a busy machine, live',
-        request.chosen([Row(name, partial(play, plan, first, name)) for name in WAYS]),
+        tuple(Row(name, partial(play, plan, first, name)) for name in WAYS),
         _FIGURES,
         tuple(
             Subject(f'{flight.name}, {number}', flight.path, flight.seed)
@@ -195,6 +196,5 @@ def _figures(record: RunRecord) -> dict[str, Any]:
         'received_hz': (units.received - units.thinned) / record.duration,
         'encoded_hz': units.encoded / record.duration,
         'dropped': units.dropped,
-        'overlap': 0.0 if accuracy is None else float(accuracy.stream.overlaps.sum()),
-        'streamed': 0.0 if accuracy is None else float(len(accuracy.stream.ids)),
+        **(stream_sums(accuracy.stream) if accuracy else {}),
     }

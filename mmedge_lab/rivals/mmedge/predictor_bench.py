@@ -58,11 +58,9 @@ def bench(request: BenchRequest, *, seconds: float = 4.0) -> Bench:
     bundle, subjects = bundle_of(request.detector), request.flights()
     return Bench(
         'Choices by the accuracy predictor beside the table',
-        request.chosen(
-            [
-                Row(TABLE, partial(judged, bundle.folder, False), 'knows the configuration alone'),
-                Row(PREDICTOR, partial(judged, bundle.folder, True), 'knows the scene as well'),
-            ]
+        (
+            Row(TABLE, partial(judged, bundle.folder, False), 'knows the configuration alone'),
+            Row(PREDICTOR, partial(judged, bundle.folder, True), 'knows the scene as well'),
         ),
         _FIGURES,
         subjects,

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.accuracy_sums import FIGURES
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Sums, UnmeasuredError
 from mmedge_lab.judging.bundle_under_test import open_bundle
-from mmedge_lab.judging.judged_flight import FIGURES, FlightOpener, JudgedFlight, bundle_about
+from mmedge_lab.judging.judged_flight import FlightOpener, JudgedFlight, bundle_about
 from mmedge_lab.policies.policy_run import POLICIES, PolicyRun, levels_needed, run_policy
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.policies.steering import Plugins
@@ -81,7 +82,7 @@ def bench(
     ]
     return Bench(
         'The whole beside its rivals',
-        request.chosen(rows, (OURS,)),
+        tuple(rows),
         _FIGURES,
         subjects,
         FlightOpener(bundle, levels, with_greys=True),

@@ -55,7 +55,7 @@ def bench(request: BenchRequest, *, events: int = 5, rounds: int = 1) -> Bench:
     ]
     return Bench(
         'What networks take to load, run and release',
-        request.chosen([*bricks, *ways]),
+        (*bricks, *ways),
         _FIGURES,
         request.repetitions(rounds),
         references=(brick_cascade.STAYING,),

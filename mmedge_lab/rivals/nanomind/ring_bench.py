@@ -31,7 +31,7 @@ _FIGURES = {
     'encoder': Figure('encoder ms', 'encoder', digits=2, relative=True),
     'both': Figure('both ms', 'both', digits=2, relative=True),
     'latency_p50': Figure('latency p50, ms', 'latencies', digits=2, quantile=0.5),
-    'latency_p95': Figure('p95, ms', 'latencies', digits=2, quantile=0.95),
+    'latency_p95': Figure('latency p95, ms', 'latencies', digits=2, quantile=0.95),
     'lost': Figure('lost a round', 'lost', digits=1),
 }
 
@@ -61,7 +61,7 @@ def bench(
     ]
     return Bench(
         'What a raw picture costs from camera to encoder',
-        request.chosen(rows),
+        tuple(rows),
         _FIGURES,
         request.repetitions(rounds),
         references=(IMAGE,),

@@ -158,7 +158,7 @@ class PartsBench:
         parts = (self._exits, self._chosen, self._healed, self._asked, self._refined, self._times)
         found = [row for part in parts for row in part()]
         found += self._loading(large) if large else ()
-        return {Row(name, _derived, group=group): sums for group, name, sums in found}
+        return {Row(name, group=group): sums for group, name, sums in found}
 
     @cached_property
     def galleries(self) -> Galleries:
@@ -285,7 +285,7 @@ class PartsBench:
                 yield group, f'from {source}', sums
 
     def _times(self) -> Iterator[_Found]:
-        """Time every way through the encoder, each round as a subject of its own."""
+        """Time every way through the encoder, in rounds."""
         places = np.random.default_rng(0).permutation(len(self.judged.scenes))[: self.scale.timed]
         count, classes = len(places), len(self.encoder.description.classes)
 
@@ -341,7 +341,8 @@ class PartsBench:
                     if found is not None
                     for column in Found._fields
                 },
-                **facts,
+                # Of no scene: they have no interval.
+                **({} if scene else facts),
             }
             for scene in range(len(self.galleries.scenes))
         ]
@@ -351,9 +352,9 @@ class PartsBench:
         return [{'right': float(of.sum()), 'items': float(len(of))} for of in of_scenes]
 
     def _rounds(self, rounds: Sequence[Sums]) -> list[Sums]:
-        """Return rounds in place of as many scenes."""
-        rest = max(len(self.galleries.scenes) - len(rounds), 0)
-        return [*rounds, *[{}] * rest][: len(self.galleries.scenes)]
+        """Return the mean of rounds, which are no scenes, as that of one: without an interval."""
+        mean = {c: float(np.mean([of[c] for of in rounds])) for c in rounds[0]}
+        return [mean, *[{}] * (len(self.galleries.scenes) - 1)]
 
     def _held_hits(self, vectors: Vectors) -> float:
         """Return the mean of hit@10 by words and by example, of the crops held out."""
@@ -422,7 +423,3 @@ def _refining(coarse: Vectors, whole: Vectors, again: Vectors, gallery: Gallery)
 
 def _in_int4(vectors: Vectors) -> Vectors:
     return int4.unpacked(int4.packed(vectors), vectors.shape[1])
-
-
-def _derived(_: Any) -> Sums:
-    raise NotImplementedError  # all rows are made at once

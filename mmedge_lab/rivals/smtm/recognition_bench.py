@@ -87,7 +87,7 @@ def bench(
     stages = len(of.kept.stage_seconds)
     return Bench(
         'Semantic memory beside its rivals',
-        request.chosen([*rows, *_tap_rows(of)], (FULL,)),
+        (*rows, *_tap_rows(of)),
         _FIGURES,
         request.repetitions(seeds),
         references=(FULL, DEEPMON, DEEPCACHE),

@@ -9,15 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from pathlib import Path
+from functools import partial
 
-from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, few
+from mmedge_lab.judging.accuracy_sums import FIGURES
+from mmedge_lab.judging.bench import (
+    Bench,
+    BenchRequest,
+    Figure,
+    Row,
+    Subject,
+    Sums,
+    few,
+)
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.encoded_flight import EncodedFlight, StoredEncoder, replay_encoded
 from mmedge_lab.judging.judged_flight import (
-    FIGURES,
     FlightOpener,
     JudgedFlight,
     bundle_about,
@@ -44,30 +50,23 @@ _FIGURES = {
 
 @dataclass(frozen=True)
 class _Opener:
-    """Opens flights for replays; the names of those on which time is measured are ``timed``."""
+    """Encodes flights for replays, or measures times on those whose names are ``timed``."""
 
     bundle: BundleUnderTest
     timed: tuple[str, ...]
 
-    def __call__(self, subject: Subject, rows: Sequence[Row], on_share: OnShare) -> _ReuseFlight:
-        opened = FlightOpener(self.bundle, with_greys=True)(subject, rows, on_share)
-        assert subject.path is not None  # `FlightOpener` has opened it
-        names = {row.name for row in rows} if subject.name in self.timed else ()
-        return _ReuseFlight(
-            opened, subject.path, tuple(ROWS[name] for name in ROWS if name in names)
-        )
-
-
-@dataclass(frozen=True)
-class _ReuseFlight:
-    opened: JudgedFlight
-    folder: Path
-    timed: tuple[ReuseRow, ...]
-
-    @cached_property
-    def times(self) -> Mapping[str, Sums]:
-        """Measured side by side, so that a machine that gets slower meets all rows alike."""
-        return timed_flight(self.folder, self.opened.bundle.folder, self.timed)
+    def __call__(
+        self, subject: Subject, rows: Sequence[Row], on_share: OnShare
+    ) -> JudgedFlight | Mapping[str, Sums]:
+        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
+        names = {row.name for row in rows if row.group == _TIMES}
+        if not names:
+            return FlightOpener(self.bundle, with_greys=True)(subject, rows, on_share)
+        if subject.name not in self.timed:
+            return {}
+        # Side by side, so that a machine that gets slower meets all rows alike.
+        timed = [ROWS[name] for name in ROWS if name in names]
+        return timed_flight(subject.path, self.bundle.folder, timed)
 
 
 def bench(request: BenchRequest, *, profile: str = '', timed: int = 4) -> Bench:
@@ -77,39 +76,38 @@ def bench(request: BenchRequest, *, profile: str = '', timed: int = 4) -> Bench:
     :param timed: flights on which processor time is measured
     """
     bundle, subjects = bundle_of(request.detector, profile), request.flights()
-    levels, _ = model_levels(bundle.folder)
-    judged = [
-        Row(row.name, partial(_judged, row), row.words, levels=row.levels) for row in ROWS.values()
+    known, _ = model_levels(bundle.folder)
+    there = [row for row in ROWS.values() if set(row.levels) <= set(known)]
+    rows = [Row(row.name, partial(_judged, row), row.words, levels=row.levels) for row in there]
+    rows += [
+        Row(row.name, partial(_measured, row.name), row.words, _TIMES, kept=False)
+        for row in (there if timed else ())
     ]
-    measured = [
-        replace(row, judge=partial(_measured, row.name), group=_TIMES, levels=()) for row in judged
+    left_out = [
+        f'no row {name!r}: the bundle lacks a level'
+        for name, row in ROWS.items()
+        if row not in there
     ]
-    rows = request.chosen([*judged, *(measured if timed else ())], (EVERY,))
-    for level in (level for row in rows for level in row.levels):
-        if level not in levels:
-            raise EvaluationError(
-                f'{bundle.folder} has no camera level {level!r}; name another bundle, or --rows'
-            )
     folders = few([s.path for s in subjects if s.path], timed)
     return Bench(
         'Object memory beside its rivals',
-        rows,
+        tuple(rows),
         _FIGURES,
         subjects,
         _Opener(bundle, tuple(folder.name for folder in folders)),
         references=(EVERY,),
-        key=f'{bundle.digest} {timed}',
+        key=bundle.digest,
         about=bundle_about(bundle, subjects),
+        notes=lambda _: left_out,
     )
 
 
-def _judged(row: ReuseRow, of: _ReuseFlight) -> Sums:
-    opened = of.opened
+def _judged(row: ReuseRow, opened: JudgedFlight) -> Sums:
     return opened.sums(replay_row(opened.flight, row, opened.pipeline(), opened.bundle.profile))
 
 
-def _measured(name: str, of: _ReuseFlight) -> Sums:
-    return of.times[name] if of.timed else {}
+def _measured(name: str, times: Mapping[str, Sums]) -> Sums:
+    return times.get(name, {})
 
 
 def replay_row(

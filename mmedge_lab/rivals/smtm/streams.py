@@ -20,7 +20,6 @@ VISIT = 6
 # So many crops a class must have to come, where two classes or more do.
 FEWEST_CROPS = 30
 SCENE = 300
-_ACTIVE_IN_A_SCENE = 4
 
 
 class StreamKind(NamedTuple):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.accuracy_sums import FIGURES, tracking_sums
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, flights_about
 from mmedge_lab.judging.encoded_flight import EncodedFlight, set_up_geometry
 from mmedge_lab.judging.judged_flight import FlightOpener, bundle_of
@@ -38,8 +39,7 @@ TRACKERS = (*RIVALS, OURS_CAMERA_ONLY, OURS)
 LONGEST_HIDDEN = 2.0
 
 _FIGURES: Mapping[str, Figure] = {
-    'mota': Figure('MOTA', 'errors', 'true_boxes', offset=1.0, scale=-1.0),
-    'idf1': Figure('IDF1', 'same', 'boxes'),
+    **{name: FIGURES[name] for name in ('mota', 'idf1')},
     'switches_per_minute': Figure('switches / minute', 'switches', 'minutes', 2),
     'ids_per_person': Figure('ids per person', 'ids', 'people', 2),
 }
@@ -87,7 +87,7 @@ def bench(request: BenchRequest, *, level: str = 'large') -> Bench:
         )
     return Bench(
         'This tracker beside others on the same detections',
-        request.chosen([Row(name, partial(track_flight, name)) for name in TRACKERS]),
+        tuple(Row(name, partial(track_flight, name)) for name in TRACKERS),
         _FIGURES,
         subjects,
         _Opener(FlightOpener(bundle, (level,))),
@@ -173,12 +173,8 @@ def _judged(
         for number, stamps_ns in seen_ns.items()
         if ids[number] and np.diff(stamps_ns).max(initial=0) <= LONGEST_HIDDEN * NS_PER_S
     ]
-    wrong = figures.false_positives + figures.false_negatives + (figures.id_switches or 0)
     return {
-        'errors': float(wrong),
-        'true_boxes': float(figures.true_boxes),
-        'same': 2.0 * figures.idtp,
-        'boxes': float(figures.true_boxes + figures.result_boxes),
+        **tracking_sums(figures),
         'switches': float(figures.id_switches or 0),
         'minutes': figures.true_boxes * period_ns / (60.0 * NS_PER_S),
         'ids': float(sum(steady)),

@@ -39,6 +39,9 @@ def test_object_memory_is_compared_with_its_rivals_on_a_set(tmp_path: Path) -> N
     assert (accuracy['subjects'], accuracy['seeds']) == (2, 2)
     assert times['rows'][1]['against']['medium']['encoded']['value'] < 0.6
     assert 'against medium' in result.stdout
+    page = (tmp_path / 'out/reuse.md').read_text()
+    assert f'`mmedge lab bench reuse {tmp_path / "set"} --detector {bundle} --rows' in page
+    assert "--rows 'medium n=2,turned n=2,10 Hz' --set timed=1`" in page
 
 
 def test_trackers_are_compared_on_a_set(tmp_path: Path) -> None:
@@ -112,6 +115,8 @@ def test_kept_tables_become_pages(tmp_path: Path) -> None:
     content = {
         'bench': 'reuse',
         'title': 'Reuse',
+        'command': 'mmedge lab bench reuse SET',
+        'software': '0.1.0 abc',
         'about': {'flights': 3},
         'figures': {'share': {'title': 'share', 'digits': 2, 'relative': False}},
         'tables': [],
@@ -120,6 +125,16 @@ def test_kept_tables_become_pages(tmp_path: Path) -> None:
     (tmp_path / 'reuse.json').write_text(json.dumps(content))
     result = run('results', tmp_path / 'reuse.json', '--folder', tmp_path / 'kept')
     assert result.exit_code == 0, result.stderr
-    assert '# Reuse' in (tmp_path / 'kept/reuse.md').read_text()
+    page = tmp_path / 'kept/reuse.md'
+    generated = page.read_text()
+    assert generated.startswith('# Reuse')
+    for by_hand in ('## By hand\n\n0.5 of it', 'other words'):
+        page.write_text(generated.replace('a note', 'an older note') + f'\n{by_hand}\n')
+        for _ in range(2):
+            run('results', '--folder', tmp_path / 'kept')
+            assert page.read_text() == f'{generated}\n{by_hand}\n'
+    page.write_text('# Reuse\n\nAll by hand.\n')
+    run('results', '--folder', tmp_path / 'kept')
+    assert page.read_text() == f'{generated}\n# Reuse\n\nAll by hand.\n'
     (tmp_path / 'kept/reuse.json').write_text('[]')
     assert 'is no table of a bench' in run('results', '--folder', tmp_path / 'kept').stderr

@@ -14,6 +14,8 @@ from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner, Result
 
+from mmedge_lab.judging.bundle_evaluation import EvaluationRequest, bundle_bench
+from mmedge_lab.judging.bundle_under_test import NOMINAL, open_bundle
 from mmedge_lab.simulation.flight_folder import (
     FLIGHT_FILE,
     FlightDescription,
@@ -75,6 +77,19 @@ def test_flights_are_judged_by_processes_of_their_own_and_once_only(
     assert run(bundle, flights, *options).exit_code == 0
     assert stamps
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
+
+
+def test_strategies_are_judged_anew_at_other_levels(
+    tmp_path: Path, bundle: Path, flights: Path
+) -> None:
+    """Their rows are named alike at whatever levels are the highest of those chosen."""
+    opened = open_bundle(bundle, NOMINAL)
+    chosen = [
+        EvaluationRequest(bundle, 'set', (flights / 'first',), tmp_path, levels=levels)
+        for levels in ((), ('large',), ('small',))
+    ]
+    every, large, small = (bundle_bench(request, opened).key for request in chosen)
+    assert every == large != small
 
 
 def test_flights_that_share_a_seed_are_one_draw(

@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hand_made_workers import by_seed
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging import EvaluationError, run_bench
 from mmedge_lab.judging.bench import (
     Bench,
     BenchRequest,
@@ -80,6 +83,20 @@ def test_drawn_quantiles_weigh_values_by_how_often_their_flight_was_drawn() -> N
     assert set(drawn[alone]) == {2.0}
 
 
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.floats(0.0, 1.0))
+def test_a_quantile_is_the_same_of_flights_and_of_their_drawings(
+    counts: list[int], probability: float
+) -> None:
+    """Every flight drawn as often as it counts is as if its values were there so often."""
+    random = np.random.default_rng(len(counts))
+    parts = [random.normal(size=3) for _ in counts]
+    drawings = Drawings(np.array([counts, [1] * len(counts)], float), np.arange(len(counts)))
+    value, (weighted, once) = drawn_quantiles(parts, probability, drawings)
+    assert value == once == pytest.approx(np.quantile(np.concatenate(parts), probability))
+    repeated = np.repeat(parts, counts, axis=0).reshape(-1)
+    assert weighted == pytest.approx(np.quantile(repeated, probability))
+
+
 def test_differences_are_paired_and_relative_figures_are_quotients() -> None:
     ours = [{'hits': h, 'all': 10.0, 'seconds': 0.2} for h in (2.0, 5.0, 8.0, 4.0)]
     other = [{'hits': of['hits'] - 1.0, 'all': 10.0, 'seconds': 0.1} for of in ours]
@@ -133,6 +150,24 @@ def test_derived_rows_are_made_of_results() -> None:
     assert content['tables'][0]['rows'][2]['values']['share']['value'] == pytest.approx(0.25)
 
 
+def test_a_derived_row_is_shown_alone_and_all_are_judged_for_it(tmp_path: Path) -> None:
+    def doubled(results: Mapping[str, Sequence[Sums]]) -> Mapping[Row, Sequence[Sums]]:
+        return {Row('twice'): 4 * [{'hits': 2.0, 'all': 2.0}]} if 'b' in results else {}
+
+    made = bench([Row(name, by_seed) for name in 'abc'], derive=doubled, references=('a',))
+
+    def shown(*names: str) -> list[str]:
+        chosen = made.only(names)
+        table = bench_table('example', chosen, judge(chosen, tmp_path))['tables'][0]
+        return [row['name'] for row in table['rows']]
+
+    assert shown('twice') == ['a', 'twice']
+    assert shown('c') == ['a', 'c']
+    assert shown() == ['a', 'b', 'c', 'twice']
+    with pytest.raises(EvaluationError, match="no row 'd'; there are a, b, c, twice"):
+        shown('d')
+
+
 def test_what_was_judged_is_kept_by_row_subject_and_key(tmp_path: Path) -> None:
     judged: list[str] = []
 
@@ -183,6 +218,54 @@ def test_a_bench_without_a_key_measures_each_time(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_row_that_measures_the_machine_is_judged_anew_beside_kept_ones(tmp_path: Path) -> None:
+    judged: list[str] = []
+
+    def take(name: str, _: Subject) -> Sums:
+        judged.append(name)
+        return {'hits': float(len(judged)), 'all': 1.0}
+
+    rows = [Row('kept', partial(take, 'kept')), Row('time', partial(take, 'time'), kept=False)]
+    shares: list[float] = []
+    for _ in range(2):
+        found = judge(bench(rows, 1, key='x'), tmp_path, 1, lambda share, _: shares.append(share))
+    assert judged == ['kept', 'time', 'time']
+    assert [found.results[name][0]['hits'] for name in ('kept', 'time')] == [1.0, 3.0]
+    assert 'time' not in (tmp_path / 'flight 0.json').read_text()
+    assert shares[-1] == 1.0
+
+
+def test_what_could_not_be_measured_is_tried_again(tmp_path: Path) -> None:
+    installed: list[bool] = []
+
+    def perhaps(_: Subject) -> Sums:
+        if not installed:
+            raise UnmeasuredError('the package is not installed')
+        return {'hits': 1.0, 'all': 1.0}
+
+    made = bench([Row('a', perhaps)], 1, key='x')
+    assert judge(made, tmp_path).unmeasured
+    installed.append(True)
+    assert judge(made, tmp_path).results['a'] == [{'hits': 1.0, 'all': 1.0}]
+
+
+def test_flights_of_one_name_are_refused(tmp_path: Path) -> None:
+    subjects = tuple(Subject('flight', tmp_path / of / 'flight') for of in ('one', 'other'))
+    made = Bench('', (Row('a', by_seed),), FIGURES, subjects, key='x')
+    with pytest.raises(EvaluationError, match=r'one/flight and .*other/flight have one name'):
+        judge(made, tmp_path)
+
+
+def test_a_flight_is_read_once_however_many_rows_judge_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Path] = []
+    monkeypatch.setattr(run_bench, 'flight_digest', lambda path: looked.append(path) or '')
+    made = [Row(name, lambda _: {}) for name in 'abc']
+    judge(Bench('', tuple(made), FIGURES, (Subject('f', tmp_path),), key='x'), tmp_path / 'kept')
+    assert looked == [tmp_path]
+
+
 def test_several_processes_give_the_same(tmp_path: Path) -> None:
     rows = [Row('name', by_seed)]
     alone = judge(bench(rows, 3, key='x'), tmp_path / 'one')
@@ -212,7 +295,9 @@ def test_pages_hold_every_figure_of_the_table(tmp_path: Path) -> None:
     content = table_of(results | {'<b>': results['ours']}, references=('ours',))
     markdown = table_markdown(content)
     assert '| ours | 0.500 (0.250 to 0.750) |' in markdown
+    assert 'software: 0.' in markdown
     assert '| <b> | +0.000 (+0.000 to +0.000) |' in markdown
+    assert '2 seeds, 95 % intervals' in markdown
     write_table(content, tmp_path)
     page = (tmp_path / 'example.html').read_text()
     assert '0.500 (0.250 to 0.750)' in page
@@ -223,11 +308,11 @@ def test_pages_hold_every_figure_of_the_table(tmp_path: Path) -> None:
 
 
 def test_rows_and_inputs_that_are_not_there_are_named() -> None:
-    rows = [Row('a', by_seed), Row('b', by_seed)]
-    assert BenchRequest().chosen(rows) == tuple(rows)
-    assert BenchRequest(rows=('b',)).chosen(rows, ('a',)) == tuple(rows)
-    with pytest.raises(EvaluationError, match="no row 'c'; there are a, b"):
-        BenchRequest(rows=('c',)).chosen(rows)
+    made = bench([Row(name, by_seed) for name in 'abc'], references=('a',))
+    assert made.only(()).rows == made.rows
+    assert [row.name for row in made.only(('b',)).rows] == ['a', 'b']
+    with pytest.raises(EvaluationError, match="no row 'd'; there are a, b, c"):
+        made.only(('d',))
     with pytest.raises(EvaluationError, match='name flights'):
         BenchRequest().flights()
     with pytest.raises(EvaluationError, match='name a table'):

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate, flight_seeds, interval
+from mmedge_lab.judging.bench import flight_subject
+from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate, interval
 from mmedge_lab.simulation.flight_bag import write_flight
 from mmedge_lab.simulation.flight_folder import FlightDescription
 
@@ -61,6 +62,6 @@ def test_a_flight_counts_as_its_seed_and_any_other_recording_as_itself(tmp_path:
     for name, seed in (('day', 7), ('night', 7), ('other', 8)):
         write_flight(tmp_path / name, FlightDescription('park_day_near', seed, 1.0), [])
     folders = [tmp_path / name for name in ('day', 'night', 'other', 'recorded')]
-    day, night, other, recorded = flight_seeds(folders)
+    day, night, other, recorded = (flight_subject(folder).seed for folder in folders)
     assert day == night != other
     assert recorded == str(tmp_path / 'recorded')

@@ -36,6 +36,10 @@ def test_flights_are_remembered_and_asked_for_what_they_saw(
     monkeypatch.setattr(memory_truth.questions, '__defaults__', (0.5,))
     about = FlightDescription('street_day_near', 5, 0.6)
     kept_flight(tmp_path / 'set/street_day_near_5', about, lambda _: None)
+    # Of a flight of another set that had this name, and is gone.
+    stale = tmp_path / 'out/memories/street_day_near_5/street_day_near_5'
+    stale.parent.mkdir(parents=True)
+    stale.symlink_to(tmp_path / 'gone')
     arguments = ['search', str(tmp_path / 'set'), '--out', str(tmp_path / 'out')]
     result = CliRunner().invoke(lab_app, ['bench', *arguments], env={'NO_COLOR': '1'})
     assert result.exit_code == 0, result.output

@@ -134,8 +134,6 @@ def test_the_levels_to_encode_are_those_of_the_bundle(bundle: BundleUnderTest) -
 def test_what_cannot_be_run_is_refused_by_name(
     flight: EncodedFlight, bundle: BundleUnderTest
 ) -> None:
-    with pytest.raises(EvaluationError, match="nearest is 'blocking'"):
-        run('bloking', flight, bundle)
     with pytest.raises(EvaluationError, match='none is alone'):
         run('ours', flight, bundle, alone=True)
     with pytest.raises(EvaluationError, match=r'share of the processor of 0'):

@@ -11,6 +11,8 @@ from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 
 from mmedge_lab.judging.bench import BenchRequest, UnmeasuredError
+from mmedge_lab.judging.bench_table import bench_table
+from mmedge_lab.judging.run_bench import judge
 from mmedge_lab.rivals.mmedge.gate_bench import (
     BOTH,
     GATE,
@@ -43,6 +45,8 @@ def test_a_bundle_without_a_gate_leaves_its_rows_empty(tmp_path: Path) -> None:
     opened = made.open(made.subjects[0], made.rows, lambda _: None)
     with pytest.raises(UnmeasuredError, match='mmedge lab train gate'):
         made.rows[0].judge(opened)
+    table = bench_table('gate', made, judge(made, tmp_path))['tables'][0]
+    assert {row['name'] for row in table['rows'] if row['values']} == {*LOWER, *REUSE}
 
 
 def test_other_ways_are_mixed_to_as_many_encodes() -> None:

@@ -27,7 +27,7 @@ HALF, STEPS = Condition((50.0,)), Condition((100.0, 50.0))
 
 
 def phase(overlap: float, late: float = 0.0) -> dict[str, float]:
-    return {'overlap': overlap, 'streamed': 100.0, 'windows': 100.0, 'late': late}
+    return {'stream_overlap': overlap, 'streamed': 100.0, 'windows': 100.0, 'late': late}
 
 
 # By configuration, its phases with all of the processor and with half of it.
@@ -56,9 +56,9 @@ def test_the_clairvoyant_takes_the_best_in_each_phase() -> None:
     }
     row, sums = rows[f'{STEPS.name}: {CLAIRVOYANT}']
     assert row.words == 'slow; fast'
-    assert [of['overlap'] for of in sums] == [98.0, 98.0]
+    assert [of['stream_overlap'] for of in sums] == [98.0, 98.0]
     row, sums = rows[f'{STEPS.name}: best on set']
-    assert (row.words, sums[0]['overlap']) == ('fast', 78.0)
+    assert (row.words, sums[0]['stream_overlap']) == ('fast', 78.0)
 
 
 def test_every_configuration_is_flown_beside_the_optimiser(tmp_path: Path) -> None:

@@ -32,7 +32,13 @@ def flown(bundle: BundleUnderTest) -> HeldFlight:
 def test_less_of_the_processor_shows_people_later(bundle: BundleUnderTest) -> None:
     flight, held = flown(bundle), Held(30.0, 'small', 1)
     whole, half, third = (flight.held(held, share) for share in (1.0, 0.5, 0.3))
-    assert whole['streamed'] > whole['overlap'] > half['overlap'] > third['overlap'] > 0.0
+    assert (
+        whole['streamed']
+        > whole['stream_overlap']
+        > half['stream_overlap']
+        > third['stream_overlap']
+        > 0.0
+    )
     assert whole['late'] <= half['late'] <= third['late']
 
 
@@ -41,7 +47,7 @@ def test_what_is_published_between_decisions_counts(bundle: BundleUnderTest) -> 
     decided = flight._replayed(held.configuration, 0.5)
     assert decided.updates
     made = flight._sums(replace(decided, updates=[]))
-    assert flight.held(held, 0.5)['overlap'] > made['overlap']
+    assert flight.held(held, 0.5)['stream_overlap'] > made['stream_overlap']
 
 
 def test_a_phase_of_the_optimiser_begins_with_what_it_learned_in_the_one_before(

@@ -42,11 +42,8 @@ def test_made_up_configurations_are_all_different() -> None:
 
 def test_every_limit_of_every_table_is_answered(tmp_path: Path) -> None:
     accuracy, quiet, busy = write_all(tmp_path)
-    made = bench(
-        BenchRequest((accuracy, quiet, busy), rows=('50 ms', '1 ms', '400 limits')),
-        limits_ms='50,1',
-    )
-    results = judge(made, tmp_path).results
+    made = bench(BenchRequest((accuracy, quiet, busy)), limits_ms='50,1')
+    results = judge(made.only(['50 ms', '1 ms', '400 limits']), tmp_path).results
     assert [of['feasible'] for of in results['quiet: 50 ms']] == [1]
     assert results['quiet: 1 ms'][0]['latency'] == pytest.approx(20.0)
     for sums in (results['quiet: 400 limits'][0], results['busy: 400 limits'][0]):
@@ -55,8 +52,7 @@ def test_every_limit_of_every_table_is_answered(tmp_path: Path) -> None:
 
 
 def test_published_tables_are_answered_without_regret(data_folder: Path, tmp_path: Path) -> None:
-    made = bench(BenchRequest(rows=('120 ms',)))
-    results = judge(made, tmp_path).results
+    results = judge(bench(BenchRequest()).only(['120 ms']), tmp_path).results
     accuracy = [results[f'latency_table_{name}: 120 ms'][0]['accuracy'] for name in ('H', 'C50')]
     assert accuracy == pytest.approx([93.44, 90.64], abs=0.005)
 

@@ -44,6 +44,9 @@ def test_every_part_is_judged_beside_its_control(tmp_path: Path) -> None:
         assert compared == names, title
     fast = values['time in batches of 1']['exit 1']['per_s']['value']
     assert fast > values['time in batches of 1']['the end']['per_s']['value']
+    # Rounds of timing are no scenes, by which intervals are drawn.
+    for timed in (values['time in batches of 1']['the end']['per_s'], exits['exit 1']['ms']):
+        assert timed['low'] is timed['high'] is None
     assert 0.0 < values['exit that suffices']['predicted']['right']['value'] <= 1.0
 
 

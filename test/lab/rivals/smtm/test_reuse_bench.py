@@ -11,11 +11,11 @@ from tiny_bundle import write_tiny_bundle
 from truth_fixtures import write_short_flights
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.accuracy_sums import FIGURES, accuracy_sums
 from mmedge_lab.judging.bench import BenchRequest
 from mmedge_lab.judging.bench_table import draw_figure
 from mmedge_lab.judging.bundle_under_test import NOMINAL
 from mmedge_lab.judging.flight_bootstrap import Drawings
-from mmedge_lab.judging.judged_flight import FIGURES, accuracy_sums
 from mmedge_lab.rivals.smtm.reuse_bench import bench, replay_row
 from mmedge_lab.rivals.smtm.reuse_rivals import EVERY, ROWS
 from mmedge_ros.core.data_types import CAMERA, Box
@@ -68,17 +68,21 @@ def test_a_row_by_rate_leaves_pictures_out() -> None:
     assert half == pytest.approx(every / 2, abs=1)
 
 
-def request(tmp_path: Path, levels: dict[str, float], *rows: str) -> BenchRequest:
+def request(tmp_path: Path, levels: dict[str, float]) -> BenchRequest:
     bundle = write_tiny_bundle(tmp_path / 'tiny', levels)
     write_short_flights(tmp_path / 'set', 1, 0.6)
-    return BenchRequest((tmp_path / 'set',), str(bundle), rows=rows)
+    return BenchRequest((tmp_path / 'set',), str(bundle))
 
 
 def test_every_picture_is_always_among_the_rows(tmp_path: Path) -> None:
-    made = bench(request(tmp_path, LEVELS, '10 Hz'), timed=0)
+    made = bench(request(tmp_path, LEVELS), timed=0).only(['10 Hz'])
     assert [row.name for row in made.rows] == [EVERY, '10 Hz']
 
 
-def test_a_bundle_without_a_level_of_a_row_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match="no camera level 'large'"):
-        bench(request(tmp_path, {'small': 0.5, 'medium': 0.6}, 'large n=2'))
+def test_a_row_without_its_level_is_left_out_and_the_others_are_judged(tmp_path: Path) -> None:
+    made = bench(request(tmp_path, {'small': 0.5, 'medium': 0.6}))
+    assert {row.name for row in made.rows} == ROWS.keys() - {'large n=2'}
+    assert made.notes is not None
+    assert made.notes({}) == ["no row 'large n=2': the bundle lacks a level"]
+    with pytest.raises(EvaluationError, match="no row 'large n=2'"):
+        made.only(['large n=2'])

@@ -59,7 +59,7 @@ def test_all_trackers_follow_people_who_stay_in_sight() -> None:
         assert of_tracker['switches'] == 0
         assert (of_tracker['ids'], of_tracker['people']) == (2, 2)
         assert of_tracker['errors'] < 0.05 * of_tracker['true_boxes']
-        assert of_tracker['same'] > 0.95 * of_tracker['boxes']
+        assert of_tracker['same'] > 0.95 * of_tracker['tracked']
         assert of_tracker['minutes'] == pytest.approx(2 * SECONDS / 60.0, rel=0.02)
 
 
