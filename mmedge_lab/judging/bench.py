@@ -60,6 +60,12 @@ class Subject(NamedTuple):
     path: Path | None = None
     seed: str = ''
 
+    @property
+    def flight(self) -> Path:
+        """The path, of one that has one."""
+        assert self.path is not None
+        return self.path
+
 
 def derived(_: Any) -> Sums:
     """Judge nothing: the sums of such a row are made of those of others."""

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Subject, Sums
+from mmedge_lab.judging.judged_flight import simulated_flight
 from mmedge_lab.judging.mean_colour import colour_vector
 from mmedge_lab.judging.memory_truth import (
     NOBODY,
@@ -31,7 +32,6 @@ from mmedge_lab.judging.memory_truth import (
     owner_of,
     scrubbed_until,
 )
-from mmedge_lab.judging.simulated_flight import simulated_flight
 from mmedge_lab.simulation.appearance import MoverLook, looks_of
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.flight_folder import read_description
@@ -88,8 +88,7 @@ def remember(bundle: Path, folder: Path, subject: Subject) -> Sums:
 
     :raises EvaluationError: if it is no simulated flight with truth
     """
-    flight = subject.path
-    assert flight is not None  # subjects of `BenchRequest.flights` have one
+    flight = subject.flight
     simulated_flight(flight)
     link = _link(folder, subject)
     link.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, flights_about
 from mmedge_lab.judging.bundle_under_test import NOMINAL
+from mmedge_lab.judging.judged_flight import simulated_flight
 from mmedge_lab.judging.question_truth import (
     RightObject,
     TrueQuestion,
@@ -25,7 +25,6 @@ from mmedge_lab.judging.question_truth import (
     true_observations,
     true_questions,
 )
-from mmedge_lab.judging.simulated_flight import simulated_flight
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.device_profile import write_profile
 from mmedge_ros.encoding.bundle.default_model import default_detector
@@ -57,30 +56,22 @@ class AskedFlight(NamedTuple):
     questions: list[TrueQuestion]
 
 
-@dataclass(frozen=True)
-class _Opener:
-    """Replays a flight with a bundle, and makes questions about it."""
-
-    bundle: Path
-    profile: str
-
-    def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> AskedFlight:
-        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
-        simulated_flight(subject.path)
-        seen = observe_flight(
-            str(subject.path), str(self.bundle), lambda share, _: on_share(share), self.profile
-        )
-        with Recording(subject.path) as recording:
-            truth = recording.truth()
-        if truth is None or not truth.scenes:
-            raise EvaluationError(f'{subject.path} has no ground truth; name simulated flights')
-        ours = KnownFlight(seen.observations, labels=seen.labels)
-        true = true_observations(truth, ours.observations.stamps_ns)
-        owners = owners_of(ours.observations, true)
-        asked = true_questions(true, known_when(ours.observations, owners), subject.name, EACH)
-        return AskedFlight(
-            ours, KnownFlight(true, labels=seen.labels, is_exact=True), owners, asked
-        )
+def _asked(
+    bundle: Path, profile: Path, subject: Subject, _: Sequence[Row], on_share: OnShare
+) -> AskedFlight:
+    """Replay a flight with a bundle, and make questions about it."""
+    flight = str(subject.flight)
+    simulated_flight(subject.flight)
+    seen = observe_flight(flight, str(bundle), lambda share, _: on_share(share), str(profile))
+    with Recording(subject.flight) as recording:
+        truth = recording.truth()
+    if truth is None or not truth.scenes:
+        raise EvaluationError(f'{flight} has no ground truth; name simulated flights')
+    ours = KnownFlight(seen.observations, labels=seen.labels)
+    true = true_observations(truth, ours.observations.stamps_ns)
+    owners = owners_of(ours.observations, true)
+    asked = true_questions(true, known_when(ours.observations, owners), subject.name, EACH)
+    return AskedFlight(ours, KnownFlight(true, labels=seen.labels, is_exact=True), owners, asked)
 
 
 def bench(request: BenchRequest, *, profile: str = '') -> Bench:
@@ -98,7 +89,7 @@ def bench(request: BenchRequest, *, profile: str = '') -> Bench:
         tuple(Row(name, partial(answered, name)) for name in (OURS, TRUE, FIXED)),
         _FIGURES,
         subjects,
-        _Opener(folder, str(times)),
+        partial(_asked, folder, times),
         references=(TRUE,),
         key=f'{sha256_of(folder / MANIFEST)} {sha256_of(times)} {EACH}',
         about={

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 from mmedge_ros.adaptation.configuration_loop import ConfigurationLoop
 from mmedge_ros.core.data_types import (
@@ -36,8 +35,11 @@ from mmedge_ros.sensing.capture_control import ConfigurationSchedule
 _HEAD_START_NS = 3 * NS_PER_S
 
 
-class Steering(Protocol):
-    """Chooses configurations; instants in ns on the recording's clock."""
+class Steering:
+    """Chooses configurations, by what it is told; instants in ns on the recording's clock.
+
+    What a method is not overridden for makes no difference to the choice.
+    """
 
     def unit_arrived(
         self, modality: str, now_ns: int, stamp_ns: int = 0, available_ns: int = 0
@@ -61,9 +63,10 @@ class Steering(Protocol):
 
     def update(self, now_ns: int) -> Configuration | None:
         """Return a configuration when another one is due."""
+        raise NotImplementedError
 
 
-class OptimiserSteering:
+class OptimiserSteering(Steering):
     """The configuration loop of the package, with the inputs of its node.
 
     :param learns: whether measured durations and latencies reach it; if not, its profile stands

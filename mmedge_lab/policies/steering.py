@@ -14,15 +14,14 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.steered_replay import Steering
 from mmedge_lab.policies.schedule import Arrival, Encoding, PlannedDecision, UnitKey
 from mmedge_lab.policies.settings import PolicySettings, with_trail
 from mmedge_ros.core.data_types import (
     NS_PER_S,
     Configuration,
     ModalityConfiguration,
-    SkipDecision,
     StageTiming,
-    Track,
     Trail,
     UnitFeatures,
 )
@@ -82,7 +81,7 @@ class Plugins:
     imputation: Imputer | None = None
 
 
-class ChooserSteering:
+class ChooserSteering(Steering):
     """Steers by a chooser, given the facts of the moment.
 
     :param window_ns: how far back facts reach
@@ -97,22 +96,11 @@ class ChooserSteering:
         self._latencies: deque[float] = deque(maxlen=_MOST_KEPT)
         self._current: Configuration | None = None
 
-    def unit_arrived(
-        self, modality: str, now_ns: int, stamp_ns: int = 0, available_ns: int = 0
-    ) -> None:
-        """A chooser knows features only."""
-
     def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
         self._features.append((now_ns, features))
 
-    def resting(self, skip: SkipDecision, now_ns: int) -> None:
-        """Rivals let no sensor rest."""
-
     def decided(self, latency: float, trail: Trail, now_ns: int) -> None:  # noqa: ARG002
         self._latencies.append(latency)
-
-    def tracked(self, tracks: Sequence[Track], now_ns: int) -> None:
-        """Rivals look at units only."""
 
     def update(self, now_ns: int) -> Configuration | None:
         known: dict[str, list[UnitFeatures]] = {}

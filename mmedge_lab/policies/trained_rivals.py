@@ -32,6 +32,9 @@ from mmedge_ros.report.report_files import write_files
 
 FOLDER, INDEX = 'rivals', 'rivals.json'
 GATING, SELECTION, IMPUTATION = 'modality_gating', 'model_selection', 'imputation'
+# What each network is given, and what else of it is kept: shares from 0 to 1.
+_FIELDS = {GATING: POLICY_FIELDS, SELECTION: POLICY_FIELDS, IMPUTATION: PERSON_FIELDS}
+_NUMBERS = {GATING: ('threshold',), SELECTION: ('margin',), IMPUTATION: ('least', 'scale')}
 _FORMAT = 1
 _REMEDY = 'train the rivals again: mmedge lab train rivals'
 
@@ -105,24 +108,17 @@ def write_rivals(
     """
     files: dict[str, bytes] = {}
     entries: dict[str, Any] = {}
-
-    def enter(name: str, network: DenseNetwork, fields: tuple[str, ...], **numbers: Any) -> None:
-        content = network_bytes(network, fields)
+    for name, fields in _FIELDS.items():
+        plugin = getattr(plugins, name)
+        if not isinstance(plugin, TrainedGate | TrainedSelector | TrainedImputer):
+            continue
+        content = network_bytes(plugin.network, fields)
         files[f'{name}.npz'] = content
         entries[name] = {
             'file': f'{name}.npz',
             'sha256': hashlib.sha256(content).hexdigest(),
-            **numbers,
+            **{key: np.round(getattr(plugin, key), 9).tolist() for key in _NUMBERS[name]},
         }
-
-    gate, selector, imputer = plugins.modality_gating, plugins.model_selection, plugins.imputation
-    if isinstance(gate, TrainedGate):
-        enter(GATING, gate.network, POLICY_FIELDS, threshold=gate.threshold)
-    if isinstance(selector, TrainedSelector):
-        enter(SELECTION, selector.network, POLICY_FIELDS, margin=selector.margin)
-    if isinstance(imputer, TrainedImputer):
-        scale = [round(float(value), 9) for value in imputer.scale]
-        enter(IMPUTATION, imputer.network, PERSON_FIELDS, least=imputer.least, scale=scale)
     index = {
         'format': _FORMAT,
         'bundle': Manifest(bundle).text('name'),
@@ -155,10 +151,20 @@ def read_rivals(folder: Path, bundle: Path) -> Rivals:
             f'{folder} was trained for other encoders ({shown(index.get("bundle"))}) than those '
             f'of {bundle.name}; train it for these with mmedge lab train rivals --bundle'
         )
-    read = _Reader(folder, entries)
     choices = choices_of(bundle)
-    plugins = Plugins(read.gate(choices), read.selector(choices), read.imputer())
-    return Rivals(plugins, hashlib.sha256(content).hexdigest())
+    outputs = {GATING: 1, SELECTION: len(choices.levels), IMPUTATION: OUTPUTS}
+    known = {n: _read(folder, n, entries[n], outputs[n]) for n in outputs if n in entries}
+    gate = selector = imputer = None
+    if GATING in known:
+        network, of = known[GATING]
+        gate = trained_gate(network, of['threshold'], choices)
+    if SELECTION in known:
+        network, of = known[SELECTION]
+        selector = TrainedSelector(network, of['margin'], choices.levels, choices.by_level)
+    if IMPUTATION in known:
+        network, of = known[IMPUTATION]
+        imputer = TrainedImputer(network, np.array(of['scale'], float), of['least'])
+    return Rivals(Plugins(gate, selector, imputer), hashlib.sha256(content).hexdigest())
 
 
 def bundle_rivals(bundle: Path) -> Rivals:
@@ -170,57 +176,24 @@ def bundle_rivals(bundle: Path) -> Rivals:
     return read_rivals(folder, bundle) if (folder / INDEX).is_file() else Rivals(Plugins(), '')
 
 
-class _Reader(NamedTuple):
-    folder: Path
-    entries: Mapping[str, Any]
-
-    def gate(self, choices: Choices) -> TrainedGate | None:
-        if GATING not in self.entries:
-            return None
-        network = self._network(GATING, POLICY_FIELDS, 1)
-        return trained_gate(network, self._number(GATING, 'threshold'), choices)
-
-    def selector(self, choices: Choices) -> TrainedSelector | None:
-        if SELECTION not in self.entries:
-            return None
-        network = self._network(SELECTION, POLICY_FIELDS, len(choices.levels))
-        margin = self._number(SELECTION, 'margin')
-        return TrainedSelector(network, margin, choices.levels, choices.by_level)
-
-    def imputer(self) -> TrainedImputer | None:
-        if IMPUTATION not in self.entries:
-            return None
-        network = self._network(IMPUTATION, PERSON_FIELDS, OUTPUTS)
-        scale = self._entry(IMPUTATION).get('scale')
-        if not isinstance(scale, list) or [*map(_is_share, scale)] != [True] * (OUTPUTS - 1):
-            raise self._wrong(IMPUTATION, 'scale', scale)
-        return TrainedImputer(network, np.array(scale, float), self._number(IMPUTATION, 'least'))
-
-    def _entry(self, name: str) -> Mapping[str, Any]:
-        entry = self.entries[name]
-        if not isinstance(entry, dict):
-            raise EvaluationError(f'{self.folder / INDEX} has {name} {shown(entry)}; {_REMEDY}')
-        return entry
-
-    def _network(self, name: str, fields: tuple[str, ...], outputs: int) -> DenseNetwork:
-        # The name of the file is not taken from the index: it may lead anywhere.
-        path = self.folder / f'{name}.npz'
-        content = read_bounded(path, LARGEST_NUMBERS, EvaluationError, _REMEDY)
-        if hashlib.sha256(content).hexdigest() != self._entry(name).get('sha256'):
-            raise EvaluationError(f'{path} is not the file that {INDEX} names; {_REMEDY}')
-        return network_from(content, fields, outputs, str(path))
-
-    def _number(self, name: str, key: str) -> float:
-        value: Any = self._entry(name).get(key)
-        if not _is_share(value):
-            raise self._wrong(name, key, value)
-        return float(value)
-
-    def _wrong(self, name: str, key: str, value: object) -> EvaluationError:
-        return EvaluationError(
-            f'{self.folder / INDEX} has {name}.{key} {shown(value)}; it must be from 0 to 1; '
-            f'{_REMEDY}'
-        )
+def _read(
+    folder: Path, name: str, entry: Any, outputs: int
+) -> tuple[DenseNetwork, Mapping[str, Any]]:
+    """Return the network of a rival and its checked entry in the index."""
+    for key in _NUMBERS[name]:
+        value = entry.get(key) if isinstance(entry, dict) else None
+        several = value if isinstance(value, list) and len(value) == OUTPUTS - 1 else [None]
+        if not all(map(_is_share, several if key == 'scale' else [value])):
+            raise EvaluationError(
+                f'{folder / INDEX} has {name}.{key} {shown(value)}; it must be from 0 to 1; '
+                f'{_REMEDY}'
+            )
+    # The name of the file is not taken from the index: it may lead anywhere.
+    path = folder / f'{name}.npz'
+    content = read_bounded(path, LARGEST_NUMBERS, EvaluationError, _REMEDY)
+    if hashlib.sha256(content).hexdigest() != entry.get('sha256'):
+        raise EvaluationError(f'{path} is not the file that {INDEX} names; {_REMEDY}')
+    return network_from(content, _FIELDS[name], outputs, str(path)), entry
 
 
 def _is_share(value: object) -> bool:

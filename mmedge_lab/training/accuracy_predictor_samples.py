@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mmedge_lab.judging.bundle_cases import FUSION
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.encoded_flight import EncodedFlight, replay_encoded
-from mmedge_lab.judging.flight_cases import CachedTruth, encoded_with_truth
+from mmedge_lab.judging.judged_flight import CachedTruth, encoded_with_truth
 from mmedge_lab.judging.measured_accuracy import PLACES_WEIGHT
 from mmedge_lab.judging.strata_sums import place_samples
 from mmedge_lab.training import OnShare, TrainingError

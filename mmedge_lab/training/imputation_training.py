@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mmedge_lab.judging.bench import few
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_lab.judging.encoded_flight import EncodedFlight
-from mmedge_lab.judging.flight_cases import encoded_with_truth
+from mmedge_lab.judging.judged_flight import encoded_with_truth
 from mmedge_lab.policies.imputation import (
     LEAST_SCORE,
     PERSON_FIELDS,

@@ -113,7 +113,7 @@ def bench(
 def _flown(plan: _Plan, kind: str, total: float, subject: Subject) -> Sums:
     heard: list[LiveRecord] = []
     options = GraphOptions(
-        bag=str(subject.path),
+        bag=str(subject.flight),
         detector=plan.detector,
         params=str(plan.parameters),
         optimise=True,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from mmedge_lab.judging import EvaluationError
@@ -73,22 +72,14 @@ CHANGES: Mapping[str, Change] = {
 }
 
 
-@dataclass(frozen=True)
-class _Opener:
-    """Looks at the pictures of a flight, every so many-th, under each change."""
-
-    every: int
-
-    def __call__(
-        self, subject: Subject, rows: Sequence[Row], on_share: OnShare
-    ) -> dict[str, list[Second]]:
-        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
-        made = read_description(subject.path)
-        by_day = made is not None and _DAY in made.scenario
-        changes = {row.name: CHANGES[row.name] for row in rows if by_day or row.name == AS_IT_IS}
-        seconds = flight_seconds(subject.path, changes, self.every)
-        on_share(1.0)
-        return seconds
+def _changed(
+    every: int, subject: Subject, rows: Sequence[Row], _: OnShare
+) -> dict[str, list[Second]]:
+    """Look at the pictures of a flight, every so many-th, under each change."""
+    made = read_description(subject.flight)
+    by_day = made is not None and _DAY in made.scenario
+    changes = {row.name: CHANGES[row.name] for row in rows if by_day or row.name == AS_IT_IS}
+    return flight_seconds(subject.flight, changes, every)
 
 
 def bench(request: BenchRequest, *, every: int = 1) -> Bench:
@@ -109,7 +100,7 @@ def bench(request: BenchRequest, *, every: int = 1) -> Bench:
         tuple(Row(name, partial(_judged, name, usual)) for name in CHANGES),
         _FIGURES,
         subjects,
-        _Opener(every),
+        partial(_changed, every),
         key=f'{sha256_of(folder / PICTURES_FILE)} {every}',
         about={**flights_about(subjects), 'bundle': folder.name, 'changed': 'flights by day'},
     )

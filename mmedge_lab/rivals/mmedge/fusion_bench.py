@@ -85,8 +85,7 @@ def network_name(settings: dict[str, Any]) -> str:
 
 
 def _opened(subject: Subject, rows: Sequence[Row], on_share: OnShare) -> CachedFlight:  # noqa: ARG001
-    assert subject.path is not None  # `bench` names the folder of each
-    return read_flight(subject.path)
+    return read_flight(subject.flight)
 
 
 def _judged(path: Path | None, what: str, threshold: float, of: CachedFlight) -> Sums:

@@ -24,7 +24,6 @@ from mmedge_lab.judging.judged_flight import bundle_about, bundle_of
 from mmedge_lab.training.certificate import FlightLoss
 from mmedge_lab.training.gate_loop import FlightLoop, Never
 from mmedge_lab.training.gate_training import GateSetting, flown, open_loop
-from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.pipeline.pipeline_parameters import DECISION
 from mmedge_ros.windows.bundle_gate import BundleGate, bundle_gate
@@ -57,21 +56,13 @@ class _GateLoops:
         return self.loops.setdefault((rate, reuse), FlightLoop(self.usual.flight, changed))
 
 
-@dataclass(frozen=True)
-class _Opener:
-    bundle: BundleUnderTest
-    level: str
-    seconds: float
-
-    def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> _GateLoops:
-        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
-        gate = bundle_gate(self.bundle.folder)
-        strategy = DECISION if gate is None else gate.strategy
-        configuration = flown(self.bundle, self.level, strategy)
-        setting = GateSetting(self.bundle, strategy, configuration, self.seconds)
-        loops = _GateLoops(open_loop(subject.path, setting, with_greys=True), gate)
-        on_share(0.5)
-        return loops
+def _opened(
+    bundle: BundleUnderTest, level: str, seconds: float, subject: Subject, *_: object
+) -> _GateLoops:
+    gate = bundle_gate(bundle.folder)
+    strategy = DECISION if gate is None else gate.strategy
+    setting = GateSetting(bundle, strategy, flown(bundle, level, strategy), seconds)
+    return _GateLoops(open_loop(subject.flight, setting, with_greys=True), gate)
 
 
 def bench(
@@ -95,7 +86,7 @@ def bench(
         tuple(rows),
         _FIGURES,
         subjects,
-        _Opener(bundle, level, seconds),
+        partial(_opened, bundle, level, seconds),
         references=(LOWER_ALIKE, REUSE_ALIKE),
         key=f'{bundle.digest} {level} {delta:g} {seconds:g}',
         about={**bundle_about(bundle, subjects), 'level': level},

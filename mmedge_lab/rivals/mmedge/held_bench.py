@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -67,16 +67,12 @@ class Condition(NamedTuple):
         return f'steps of {", ".join(f"{share:g}" for share in self.shares)} % of the processor'
 
 
-@dataclass(frozen=True)
-class _Opener:
-    """Opens a flight encoded at all levels, to be flown again and again under a limit (s)."""
-
-    opener: FlightOpener
-    limit: float
-
-    def __call__(self, subject: Subject, rows: Sequence[Row], on_share: OnShare) -> HeldFlight:
-        opened = self.opener(subject, rows, on_share)
-        return HeldFlight(opened.flight, opened.bundle, self.limit)
+def _opened(
+    opener: FlightOpener, limit: float, subject: Subject, rows: Sequence[Row], on_share: OnShare
+) -> HeldFlight:
+    """Open a flight encoded at all levels, to be flown again and again under a limit (s)."""
+    opened = opener(subject, rows, on_share)
+    return HeldFlight(opened.flight, opened.bundle, limit)
 
 
 def bench(
@@ -123,7 +119,7 @@ def bench(
         (*loops, *fixed),
         _FIGURES,
         subjects,
-        _Opener(FlightOpener(bundle, levels, with_greys=True), limit_ms / 1e3),
+        partial(_opened, FlightOpener(bundle, levels, with_greys=True), limit_ms / 1e3),
         references=(OPTIMISER, CLAIRVOYANT),
         key=f'{bundle.digest} {limit_ms:g}',
         order='streaming_mean_iou',

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from mmedge_lab.judging.accuracy_sums import stream_sums
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.encoded_flight import EncodedFlight, StoredEncoder, replay_encoded
-from mmedge_lab.judging.flight_cases import CachedTruth
+from mmedge_lab.judging.judged_flight import CachedTruth
 from mmedge_lab.judging.steered_replay import OptimiserSteering, Steering
 from mmedge_lab.policies.settings import slowed
 from mmedge_ros.adaptation.configuration_loop import ConfigurationLoop
@@ -28,7 +28,6 @@ from mmedge_ros.core.data_types import (
     Configuration,
     Detection,
     ModalityConfiguration,
-    SkipDecision,
     Track,
     Trail,
     Unit,
@@ -164,7 +163,7 @@ class HeldFlight:
         }
 
 
-class _InARow:
+class _InARow(Steering):
     """Lets an optimiser that flies one recording after the other think that it is one flight."""
 
     def __init__(
@@ -181,9 +180,6 @@ class _InARow:
 
     def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
         self._steering.features_ready(features, now_ns + self._offset_ns)
-
-    def resting(self, skip: SkipDecision, now_ns: int) -> None:
-        """Nothing rests: there is no gate."""
 
     def decided(self, latency: float, trail: Trail, now_ns: int) -> None:
         self._steering.decided(latency, trail, now_ns + self._offset_ns)

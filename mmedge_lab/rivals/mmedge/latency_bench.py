@@ -7,14 +7,18 @@ The floor is what the latency is at least: the unit that was waited for, encoded
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
+
+import psutil
 
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Results, Row, Subject, Sums
-from mmedge_lab.rivals.mmedge.graph_usage import GraphUsage, NodeUsage
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Decision
 from mmedge_ros.core.run_record import RunRecord
@@ -51,6 +55,8 @@ _FUSION = 'mmedge_lab.rivals.blocking_graph.fusion'
 # The longest that a window may be waited for, s. Only a lost message makes a graph wait so long.
 _PATIENT = 2.0
 _MS = 1e3
+# Between looks at the processes of a graph, s.
+_LOOK = 0.2
 _WARM_UP_NS = NS_PER_S
 _NODES = ('camera_encoder', 'radar_encoder', 'fusion')
 _PARTS = 'parts of the mean latency after the end of the window, ms'
@@ -90,7 +96,7 @@ def bench(request: BenchRequest, *, repeats: int = 3) -> Bench:
         tuple(rows),
         _FIGURES,
         subjects,
-        _Player(request.detector),
+        partial(_flown, request.detector),
         references=(BLOCKING, CACHED),
         about={
             'runs': ', '.join(subject.name for subject in subjects),
@@ -100,22 +106,17 @@ def bench(request: BenchRequest, *, repeats: int = 3) -> Bench:
     )
 
 
-@dataclass(frozen=True)
-class _Player:
-    """Plays a flight through each graph, in turn and in another order each time."""
-
-    detector: str
-
-    def __call__(
-        self, subject: Subject, rows: Sequence[Row], on_share: OnShare
-    ) -> dict[str, Sums]:
-        systems = list(dict.fromkeys(row.name for row in rows))
-        turned = int(subject.seed) % len(systems)
-        flown = {}
-        for place, system in enumerate((*systems[turned:], *systems[:turned])):
-            on_share(place / len(systems))
-            flown[system] = fly(subject.path or Path(), self.detector, system)
-        return flown
+def _flown(
+    detector: str, subject: Subject, rows: Sequence[Row], on_share: OnShare
+) -> dict[str, Sums]:
+    """Play a flight through each graph, in turn and in another order each time."""
+    systems = list(dict.fromkeys(row.name for row in rows))
+    turned = int(subject.seed) % len(systems)
+    flown = {}
+    for place, system in enumerate((*systems[turned:], *systems[:turned])):
+        on_share(place / len(systems))
+        flown[system] = fly(subject.flight, detector, system)
+    return flown
 
 
 def _shown(system: str, parts: bool, flown: Mapping[str, Sums]) -> Sums:
@@ -239,3 +240,62 @@ def _encodes_hz(figures: Mapping[str, str], received: int, record: RunRecord) ->
     heard = int(figures.get('received', 0))
     each = int(figures.get('encoded', 0)) / heard if heard else 0.0
     return each * received / record.duration if record.duration else 0.0
+
+
+class NodeUsage(NamedTuple):
+    """Processor seconds per second while a node was watched, and the most memory, MB."""
+
+    cpu_share: float
+    memory_mb: float
+
+
+class GraphUsage:
+    """Watches processes from when a graph plays; a context manager with a thread of its own.
+
+    :param pids: called for the processes by name
+    :param plays: tells whether the graph has begun to play
+    """
+
+    def __init__(self, pids: Callable[[], Mapping[str, int]], plays: Callable[[], bool]) -> None:
+        self._pids = pids
+        self._plays = plays
+        # By process: its name, when and with how many seconds it was seen first and last.
+        self._seen: dict[int, tuple[str, tuple[float, float], tuple[float, float]]] = {}
+        self._memory: dict[str, float] = {}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> GraphUsage:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    @property
+    def by_node(self) -> dict[str, NodeUsage]:
+        """What each node used; a node without two looks at it is left out."""
+        shares: dict[str, float] = {}
+        for name, (begun, before), (ended, after) in self._seen.values():
+            if ended > begun:
+                shares[name] = (after - before) / (ended - begun)
+        return {name: NodeUsage(share, self._memory[name]) for name, share in shares.items()}
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_LOOK):
+            if self._plays():
+                self.look(time.monotonic())
+
+    def look(self, now: float) -> None:
+        """Look at every process."""
+        for name, pid in self._pids().items():
+            try:
+                process = psutil.Process(pid)
+                times, memory = process.cpu_times(), process.memory_info().rss / 1e6
+            except psutil.Error:
+                continue
+            used = (now, times.user + times.system)
+            _, first, _ = self._seen.get(pid, (name, used, used))
+            self._seen[pid] = (name, first, used)
+            self._memory[name] = max(memory, self._memory.get(name, 0.0))

@@ -70,7 +70,7 @@ def bench(request: BenchRequest, *, factor: float = 3.0, rounds: int = 1, busy: 
     """
     flights = request.flights()
     plan = OverloadPlan(request.detector, factor, busy)
-    first = flights[0].path or Path()
+    first = flights[0].flight
     return Bench(
         'More pictures than can be encoded, and a busy machine, live',
         tuple(Row(name, partial(play, plan, first, name)) for name in WAYS),
@@ -95,7 +95,7 @@ def play(plan: OverloadPlan, first: Path, name: str, subject: Subject) -> Sums:
     :param first: flight on which the throughput of the encoder is measured
     :raises ReplayError: when a recording cannot be used or the graph does not run
     """
-    flight = subject.path or Path()
+    flight = subject.flight
     if name == BUSY:
         return _figures(_busy(flight, plan))
     share, wanted = limit_for(first, plan)

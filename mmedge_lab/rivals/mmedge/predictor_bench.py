@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -38,16 +37,11 @@ _FIGURES = {
 }
 
 
-@dataclass(frozen=True)
-class _Opener:
-    """Replays a flight in every configuration."""
-
-    bundle: BundleUnderTest
-    seconds: float
-
-    def __call__(self, subject: Subject, _: Sequence[Row], on_share: OnShare) -> SampledWindows:
-        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
-        return collected(collect(self.bundle, self.seconds, subject.path, 0, on_share))
+def _replayed(
+    bundle: BundleUnderTest, seconds: float, subject: Subject, _: Sequence[Row], on_share: OnShare
+) -> SampledWindows:
+    """Replay a flight in every configuration."""
+    return collected(collect(bundle, seconds, subject.flight, 0, on_share))
 
 
 def bench(request: BenchRequest, *, seconds: float = 4.0) -> Bench:
@@ -64,7 +58,7 @@ def bench(request: BenchRequest, *, seconds: float = 4.0) -> Bench:
         ),
         _FIGURES,
         subjects,
-        _Opener(bundle, seconds),
+        partial(_replayed, bundle, seconds),
         references=(TABLE,),
         key=f'{bundle.digest} {seconds:g}',
         about=bundle_about(bundle, subjects),

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mmedge_lab.judging.encoded_flight import EncodedFlight, replay_encoded
+from mmedge_lab.judging.steered_replay import Steering
 from mmedge_ros.adaptation.configuration_loop import ConfigurationLoopParameters
 from mmedge_ros.adaptation.fixed_configuration import FixedConfiguration
 from mmedge_ros.adaptation.power_policy import STANDING_BY, PowerParameters
@@ -21,8 +22,6 @@ from mmedge_ros.core.data_types import (
     ModalityConfiguration,
     SkipDecision,
     Track,
-    Trail,
-    UnitFeatures,
 )
 from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.core.run_record import RunRecord
@@ -88,7 +87,7 @@ def power_rows() -> tuple[PowerRow, ...]:
     return tuple(rows)
 
 
-class BatterySteering:
+class BatterySteering(Steering):
     """The policy of the package with a battery of one charge."""
 
     def __init__(self, charge: float, level: str) -> None:
@@ -109,14 +108,8 @@ class BatterySteering:
     ) -> None:
         self._loop.unit_arrived(modality, now_ns / NS_PER_S)
 
-    def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
-        """It learns nothing from units."""
-
     def resting(self, skip: SkipDecision, now_ns: int) -> None:
         self._loop.resting(skip.modality, max(skip.skip_until_ns, now_ns) / NS_PER_S)
-
-    def decided(self, latency: float, trail: Trail, now_ns: int) -> None:
-        """It learns nothing from decisions."""
 
     def tracked(self, tracks: Sequence[Track], now_ns: int) -> None:
         seen = [(t.id, t.box is not None or CAMERA in t.seen_by) for t in tracks]

@@ -8,8 +8,9 @@ few of the flights, with the encoders that fly.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from mmedge_lab.judging.accuracy_sums import FIGURES
 from mmedge_lab.judging.bench import (
@@ -48,25 +49,22 @@ _FIGURES = {
 }
 
 
-@dataclass(frozen=True)
-class _Opener:
-    """Encodes flights for replays, or measures times on those whose names are ``timed``."""
-
-    bundle: BundleUnderTest
-    timed: tuple[str, ...]
-
-    def __call__(
-        self, subject: Subject, rows: Sequence[Row], on_share: OnShare
-    ) -> JudgedFlight | Mapping[str, Sums]:
-        assert subject.path is not None  # subjects of `BenchRequest.flights` have one
-        names = {row.name for row in rows if row.group == _TIMES}
-        if not names:
-            return FlightOpener(self.bundle, with_greys=True)(subject, rows, on_share)
-        if subject.name not in self.timed:
-            return {}
-        # Side by side, so that a machine that gets slower meets all rows alike.
-        timed = [ROWS[name] for name in ROWS if name in names]
-        return timed_flight(subject.path, self.bundle.folder, timed)
+def _opened(
+    bundle: BundleUnderTest,
+    timed: Sequence[Path],
+    subject: Subject,
+    rows: Sequence[Row],
+    on_share: OnShare,
+) -> JudgedFlight | Mapping[str, Sums]:
+    """Encode a flight for replays; or measure times, if it is one of those ``timed``."""
+    names = {row.name for row in rows if row.group == _TIMES}
+    if not names:
+        return FlightOpener(bundle, with_greys=True)(subject, rows, on_share)
+    if subject.flight not in timed:
+        return {}
+    # Side by side, so that a machine that gets slower meets all rows alike.
+    side_by_side = [ROWS[name] for name in ROWS if name in names]
+    return timed_flight(subject.flight, bundle.folder, side_by_side)
 
 
 def bench(request: BenchRequest, *, profile: str = '', timed: int = 4) -> Bench:
@@ -88,13 +86,12 @@ def bench(request: BenchRequest, *, profile: str = '', timed: int = 4) -> Bench:
         for name, row in ROWS.items()
         if row not in there
     ]
-    folders = few([s.path for s in subjects if s.path], timed)
     return Bench(
         'Object memory beside its rivals',
         tuple(rows),
         _FIGURES,
         subjects,
-        _Opener(bundle, tuple(folder.name for folder in folders)),
+        partial(_opened, bundle, few([s.flight for s in subjects], timed)),
         references=(EVERY,),
         key=bundle.digest,
         about=bundle_about(bundle, subjects),

@@ -10,7 +10,6 @@ fusion, because feature fusion makes other ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -60,18 +59,15 @@ class DetectedFlight(NamedTuple):
     units: tuple[UnitFeatures, ...]
 
 
-@dataclass(frozen=True)
-class _Opener:
-    """Opens a flight with what a level detects in it."""
-
-    opener: FlightOpener
-
-    def __call__(self, subject: Subject, rows: Sequence[Row], on_share: OnShare) -> DetectedFlight:
-        flight = self.opener(subject, rows, on_share).flight
-        units = [u for u in flight.features.values() if isinstance(u, UnitFeatures)]
-        # A scan of the very stamp of a picture goes before it, as it does in the pipeline.
-        units.sort(key=lambda u: (u.stamp_ns, u.modality == CAMERA))
-        return DetectedFlight(flight, tuple(units))
+def _detected(
+    opener: FlightOpener, subject: Subject, rows: Sequence[Row], on_share: OnShare
+) -> DetectedFlight:
+    """Open a flight with what a level detects in it."""
+    flight = opener(subject, rows, on_share).flight
+    units = [u for u in flight.features.values() if isinstance(u, UnitFeatures)]
+    # A scan of the very stamp of a picture goes before it, as it does in the pipeline.
+    units.sort(key=lambda u: (u.stamp_ns, u.modality == CAMERA))
+    return DetectedFlight(flight, tuple(units))
 
 
 def bench(request: BenchRequest, *, level: str = 'large') -> Bench:
@@ -90,7 +86,7 @@ def bench(request: BenchRequest, *, level: str = 'large') -> Bench:
         tuple(Row(name, partial(track_flight, name)) for name in TRACKERS),
         _FIGURES,
         subjects,
-        _Opener(FlightOpener(bundle, (level,))),
+        partial(_detected, FlightOpener(bundle, (level,))),
         references=(OURS, OURS_CAMERA_ONLY),
         key=f'{bundle.digest} {level}',
         about={**flights_about(subjects), 'bundle': bundle.folder.name, 'level': level},

@@ -14,7 +14,6 @@ from mmedge_lab.judging.bench import BenchRequest
 from mmedge_lab.judging.bench_table import bench_table
 from mmedge_lab.judging.run_bench import judge
 from mmedge_lab.rivals.mmedge import latency_bench
-from mmedge_lab.rivals.mmedge.graph_usage import GraphUsage, NodeUsage
 from mmedge_lab.rivals.mmedge.latency_bench import (
     BLOCKING,
     CACHED,
@@ -22,6 +21,8 @@ from mmedge_lab.rivals.mmedge.latency_bench import (
     OURS,
     STAGES,
     SYSTEMS,
+    GraphUsage,
+    NodeUsage,
     bench,
     changed,
     graph_sums,

@@ -17,8 +17,7 @@ from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner, Result
 
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
-from mmedge_lab.judging.flight_cases import CachedTruth
-from mmedge_lab.judging.judged_flight import JudgedFlight
+from mmedge_lab.judging.judged_flight import CachedTruth, JudgedFlight
 from mmedge_lab.policies.policy_run import run_policy
 from mmedge_lab.policies.trained_rivals import write_rivals
 from mmedge_lab.rivals.mmedge.rivals_bench import policy_sums
