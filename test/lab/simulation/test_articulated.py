@@ -54,14 +54,6 @@ def test_sphere_velocities_are_the_derivatives_of_the_centres(
             np.testing.assert_allclose(mover.body(t).velocities, slope, atol=2e-3)
 
 
-@pytest.mark.parametrize('label', LABELS)
-def test_a_movers_velocity_is_the_derivative_of_its_place(worlds: list[World], label: str) -> None:
-    for mover in movers_by_label(worlds)[label][:8]:
-        for t in np.linspace(0.13, SECONDS - 0.17, 9):
-            slope = (mover.state(t + H).position - mover.state(t - H).position) / (2 * H)
-            np.testing.assert_allclose(mover.state(t).velocity, slope, atol=1e-5)
-
-
 def test_what_moves_stands_on_the_ground(worlds: list[World]) -> None:
     """The lowest point is never far above nor below the ground."""
     for world in worlds:
@@ -87,10 +79,3 @@ def test_a_foot_on_the_ground_does_not_slide(speed: float) -> None:
                 slid.append(np.hypot(*body.velocities[ball, :2]))
     assert stood > 250
     assert np.percentile(slid, 90) < 0.12 * speed
-
-
-def test_a_walker_faces_where_it_goes() -> None:
-    for heading in (-3.0, 0.0, 2.0):
-        course = straight(1.2, heading)
-        turned = np.angle(np.exp(1j * (course.headings[30:70] - heading)))
-        assert np.abs(turned).max() < 1e-6

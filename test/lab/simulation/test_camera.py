@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mmedge_lab.simulation.camera import CameraSimulator
-from mmedge_lab.simulation.world import Mover
 
 
 @cache
@@ -61,19 +60,6 @@ def test_a_mover_on_the_edge_of_the_picture_has_a_box_cut_there_and_is_partly_vi
     assert 0.1 < seen.visibility < 0.9
 
 
-@pytest.mark.parametrize('place', [(-5.0, 0.0), (6.0, 30.0), (0.1, 0.0)])
-def test_a_mover_out_of_view_has_no_box(place: tuple[float, float]) -> None:
-    (seen,) = CameraSimulator(made.world(made.person(1, *place))).truth(0.0)
-    assert seen.box is None
-    assert seen.visibility == 0.0
-
-
-def test_every_mover_is_told_of_in_order_with_its_label() -> None:
-    movers: tuple[Mover, ...] = (made.person(4, 9, 0), made.car(2, 12, 3), made.person(7, -5, 0))
-    seen = CameraSimulator(made.world(*movers)).truth(0.0)
-    assert [(s.id, s.label) for s in seen] == [(4, 'person'), (2, 'car'), (7, 'person')]
-
-
 def test_one_behind_another_is_hidden_and_keeps_the_whole_box() -> None:
     alone = CameraSimulator(made.world(made.person(1, 12, 0))).truth(0.0)[0]
     both = CameraSimulator(made.world(made.person(1, 12, 0), made.person(2, 8, 0))).truth(0.0)
@@ -88,12 +74,6 @@ def test_a_building_hides_who_is_behind_it_and_not_who_is_before_it() -> None:
     seen = CameraSimulator(made.world(before, behind, buildings=(house,))).truth(0.0)
     assert seen[0].visibility == pytest.approx(1.0, abs=0.02)
     assert seen[1].visibility == 0.0
-
-
-def test_a_low_wall_hides_the_legs_only() -> None:
-    wall = made.building(12.0, 0.0, size=(0.3, 8.0), height=1.0)
-    (seen,) = CameraSimulator(made.world(made.person(1, 14.0, 0.0), buildings=(wall,))).truth(0.0)
-    assert 0.3 < seen.visibility < 0.8
 
 
 def test_what_hides_a_mover_in_the_truth_hides_it_in_the_picture() -> None:

@@ -9,21 +9,12 @@ import pytest
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.flight_bag import definition_folder, flight_types
 
-ROOT = Path(__file__).resolve().parents[3]
-
 
 def test_types_agree_with_the_definitions_in_the_sources() -> None:
     types = flight_types().types
     truth = types['mmedge_ros/msg/GroundTruth']
     assert {'surroundings', 'pose', 'twist', 'objects'} <= set(truth.__dataclass_fields__)
     assert 'cpu_clock' in types['mmedge_ros/msg/SystemState'].__dataclass_fields__
-
-
-def test_the_first_folder_with_all_definitions_is_taken(tmp_path: Path) -> None:
-    partial = tmp_path / 'partial'
-    partial.mkdir()
-    (partial / 'GroundTruth.msg').write_text('')
-    assert definition_folder([partial, ROOT / 'msg', tmp_path]) == ROOT / 'msg'
 
 
 def test_missing_definitions_are_said_with_the_remedy(tmp_path: Path) -> None:

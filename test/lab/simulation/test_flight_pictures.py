@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from mmedge_lab.simulation.flight import (
     pictures_of_workers,
     record_flight,
     simulate_flight,
-    useful_workers,
 )
 from mmedge_lab.simulation.flight_bag import CAMERA, CAMERA_INFO, GROUND_TRUTH
 from mmedge_lab.simulation.flight_messages import FlightMessages
@@ -57,14 +55,3 @@ def test_a_worker_that_fails_is_one_sentence_and_leaves_no_flight(
             pictures=pictures_of_workers(make_world, 2),
         )
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ('cores', 'seconds', 'workers'),
-    [(1, 20.0, 1), (2, 20.0, 2), (2, 5.0, 1), (4, 0.5, 1), (128, 600.0, 8)],
-)
-def test_there_are_no_more_workers_than_pay_off(
-    cores: int, seconds: float, workers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, 'sched_getaffinity', lambda _: set(range(cores)))
-    assert useful_workers(seconds) == workers

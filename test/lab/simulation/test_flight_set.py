@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from hand_made_flight import decoded, sensors
 
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation import flight as flight_module
-from mmedge_lab.simulation.flight_folder import FLIGHT_FILE, read_description
+from mmedge_lab.simulation.flight_folder import FLIGHT_FILE
 from mmedge_lab.simulation.flight_set import PlannedFlight, SetProgress, simulate_set
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,14 +34,6 @@ def written(folder: Path) -> dict[str, int]:
 
 @pytest.mark.usefixtures('grey')
 class TestOneAfterAnother:
-    def test_every_flight_gets_its_folder(self, tmp_path: Path) -> None:
-        folders = simulate_set(tmp_path / 'set', FLIGHTS)
-        assert folders == [tmp_path / 'set' / flight.name for flight in FLIGHTS]
-        for folder, flight in zip(folders, FLIGHTS, strict=True):
-            description = read_description(folder)
-            assert description is not None
-            assert (description.scenario, description.seed) == (flight.scenario, flight.seed)
-
     def test_whole_flights_are_kept(self, tmp_path: Path) -> None:
         simulate_set(tmp_path, FLIGHTS)
         before = written(tmp_path)
@@ -61,38 +52,6 @@ class TestOneAfterAnother:
         assert after.keys() == {*before, 'third'}
         assert after[FLIGHTS[0].name] == before[FLIGHTS[0].name]
         assert after[longer.name] != before[longer.name]
-
-    def test_a_patrol_is_described_and_no_other_flight_is_taken_for_it(
-        self, tmp_path: Path
-    ) -> None:
-        plain = FLIGHTS[0]
-        patrol = plain._replace(patrol=True)
-        (folder,) = simulate_set(tmp_path, [plain])
-        assert 'patrol' not in (folder / FLIGHT_FILE).read_text()
-        simulate_set(tmp_path, [patrol])
-        assert read_description(folder) == patrol.description != plain.description
-
-    def test_a_flight_without_its_recording_is_made_again(self, tmp_path: Path) -> None:
-        first, _ = simulate_set(tmp_path, FLIGHTS)
-        (first / f'{first.name}.mcap').unlink()
-        simulate_set(tmp_path, FLIGHTS)
-        assert (first / f'{first.name}.mcap').is_file()
-
-    def test_progress_never_goes_back_and_ends_whole(self, tmp_path: Path) -> None:
-        progress: list[SetProgress] = []
-        simulate_set(tmp_path, FLIGHTS, on_progress=progress.append)
-        assert all(a.share <= b.share and a.whole <= b.whole for a, b in pairwise(progress))
-        assert progress[0] == SetProgress(0.0, 0, 2)
-        assert progress[-1] == SetProgress(1.0, 2, 2)
-
-    def test_what_is_in_the_way_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / FLIGHTS[0].name).write_text('mine')
-        with pytest.raises(SimulationError, match='is no folder'):
-            simulate_set(tmp_path, FLIGHTS)
-
-    def test_names_must_differ(self, tmp_path: Path) -> None:
-        with pytest.raises(SimulationError, match='two flights named'):
-            simulate_set(tmp_path, [FLIGHTS[0], FLIGHTS[0]])
 
 
 class TestSideBySide:

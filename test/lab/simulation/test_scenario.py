@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.scenario import (
@@ -31,10 +29,3 @@ def test_an_unknown_scenario_is_told_the_nearest_and_the_choices() -> None:
     assert "'street_day_middle'" in told
     for choice in (*SURROUNDINGS, *LIGHTS, *DISTANCES):
         assert choice in told
-
-
-@given(st.text())
-def test_any_other_text_is_an_error_of_the_simulation(text: str) -> None:
-    if text not in [scenario.name for scenario in scenarios()]:
-        with pytest.raises(SimulationError):
-            find_scenario(text)

@@ -58,13 +58,3 @@ def test_roads_and_paths_are_free_of_buildings_and_plants(name: str) -> None:
                 assert apart.min() > 0.5 * way.width
             for plant in site.plants:
                 assert distance_to_line(plant.position[None], way.line)[0] > 0.5 * way.width
-
-
-def test_a_building_may_not_stand_in_the_middle_of_the_view() -> None:
-    free = Clearing(np.array([[0.0, 0.0, 3.0]]), np.array([20.0, 0.0]))
-    ahead, aside, behind = (np.array([p]) for p in ([10.0, 0.5], [10.0, 9.0], [-9.0, 0.0]))
-    assert not free.allows(ahead, 5.0, 0.3)
-    assert free.allows(aside, 5.0, 0.3)
-    assert free.allows(behind, 5.0, 0.3)
-    assert free.allows(np.array([[1.0, 1.0]]), 1.0, 0.0), 'the drone passes over a low wall'
-    assert not free.allows(np.array([[1.0, 1.0]]), 5.0, 0.0)

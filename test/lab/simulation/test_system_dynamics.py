@@ -64,11 +64,3 @@ def test_a_hot_computer_throttles_and_slows_down(worlds: list[World]) -> None:
             assert reading.temperature > 80.0
             assert reading.cpu_clock[0] < 1e9
     assert seen == {False, True}
-
-
-def test_the_same_world_has_the_same_course_in_whatever_order_it_is_asked() -> None:
-    world = build_world('street_night_near', 3, SECONDS)
-    one, other = SystemDynamics(world), SystemDynamics(world)
-    other.system(9.0)
-    assert one.battery(2.5) == other.battery(2.5)
-    np.testing.assert_array_equal(one.system(2.5).cpu, other.system(2.5).cpu)

@@ -34,12 +34,3 @@ def test_vehicles_pass_the_stage_and_never_each_other() -> None:
             assert speed.max() < 11.0
         for one, other in itertools.combinations(courses, 2):
             assert np.hypot(*(one.positions - other.positions).T).min() > 2.5
-
-
-def test_a_vehicle_points_where_it_drives() -> None:
-    course = draw_passes(loop_around(ROAD, 1.7), 8.0, 1, STAGE, 10.0, np.random.default_rng(1))[0]
-    ahead = np.column_stack([np.cos(course.headings), np.sin(course.headings)])[1:-1]
-    moved = course.positions[2:] - course.positions[:-2]
-    across = ahead[:, 0] * moved[:, 1] - ahead[:, 1] * moved[:, 0]
-    assert np.abs(across).max() < 1e-6
-    assert (np.sum(ahead * moved, axis=1) > 0.0).all()

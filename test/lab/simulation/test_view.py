@@ -30,14 +30,6 @@ def test_a_dot_on_the_canvas_comes_out_where_the_camera_model_projects_it(barrel
         assert found == pytest.approx([x, y], abs=0.15)
 
 
-def test_the_canvas_covers_every_pixel_of_the_picture() -> None:
-    lens = Lens(made.camera())
-    canvas = np.full((lens.height, lens.width, 3), 200, np.uint8)
-    assert (lens.bend(canvas) == 200).all()
-    assert lens.width > 640
-    assert lens.height > 480
-
-
 def test_points_beside_and_behind_the_camera_come_out_far_outside_but_finite() -> None:
     lens = Lens(made.camera())
     points = np.array([[50.0, 0.0, 0.1], [0.0, -3.0, -1.0], [-4.0, 1.0, 0.0]])
@@ -54,11 +46,6 @@ def test_the_rim_of_a_sphere_lies_on_it_and_is_what_a_ray_just_touches() -> None
     for rim, centre, radius in zip(rims, centres, np.minimum(radii, 0.4), strict=True):
         assert np.linalg.norm(rim - centre, axis=1) == pytest.approx(radius)
         assert ((rim - centre) * rim).sum(axis=1) == pytest.approx(0.0, abs=1e-9)
-
-
-def test_a_camera_inside_a_sphere_still_gets_a_rim() -> None:
-    rims = sphere_outlines(np.array([[0.0, 0.0, 0.1], [0.0, 0.0, 0.0]]), np.array([0.5, 0.5]))
-    assert np.isfinite(rims).all()
 
 
 def test_a_fisheye_that_sees_sideways_is_refused_with_a_reason() -> None:
