@@ -1,10 +1,9 @@
-"""What `mmedge lab bench NAME` and `mmedge lab results` do: any bench, by one set of options."""
+"""What `mmedge lab bench NAME` does: any bench, by one set of options."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -242,33 +241,3 @@ def bench(
         near = difflib.get_close_matches(name, BENCHES, n=1, cutoff=0.0)
         raise typer.BadParameter(f'no bench {name!r}; the nearest is {near[0]!r}')
     run(name, inputs or (), detector, out, jobs, quick, rows, settings or ())
-
-
-def results(
-    tables: Annotated[
-        list[Path] | None,
-        argument('[TABLE]...', 'NAME.json of benches, to be kept in the folder first'),
-    ] = None,
-    folder: Annotated[Path, option('--folder', 'FOLDER', 'folder of the kept tables')] = Path(
-        'docs/results'
-    ),
-) -> None:
-    """Write the page NAME.md of every kept table NAME.json, as `mmedge lab bench` makes them.
-
-    What people wrote below the line that ends a page is kept, and a page without one as a whole.
-    """
-    with plain_errors():
-        from mmedge_lab.judging import EvaluationError
-        from mmedge_lab.judging.bench_table import kept_page
-        from mmedge_ros.report.report_files import write_files
-
-        for path in tables or ():
-            write_files(folder, {path.name: path.read_bytes()})
-        for path in sorted(folder.glob('*.json')):
-            page = path.with_suffix('.md')
-            try:
-                text = kept_page(json.loads(path.read_text()), page)
-            except (ValueError, KeyError, TypeError) as err:
-                raise EvaluationError(f'{path} is no table of a bench: {err!r}') from err
-            write_files(folder, {page.name: text.encode()})
-            typer.echo(page)

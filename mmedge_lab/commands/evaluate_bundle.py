@@ -1,7 +1,9 @@
-"""What `mmedge lab evaluate-bundle` does: judge a bundle on every flight of a set."""
+"""What `mmedge lab evaluate-bundle` does: judge a bundle, or a detector alone, on flights."""
 
 from __future__ import annotations
 
+import json
+import math
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +13,11 @@ import typer
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import (
-    BundleArgument,
+    DetectorArgument,
     JobsOption,
     SetArgument,
     existing_file,
+    flag,
     option,
 )
 
@@ -27,7 +30,7 @@ class Configurations(Enum):
 
 
 def evaluate_bundle(
-    bundle: BundleArgument,
+    bundle: DetectorArgument,
     flights: SetArgument,
     levels: Annotated[
         str, option('--levels', 'NAME,...', 'only these, e.g. large, or small,large \\[all]')
@@ -51,6 +54,19 @@ def evaluate_bundle(
             '--profile', 'service times from a device profile \\[nominal ones, every level alike]'
         ),
     ] = None,
+    enter: Annotated[
+        bool,
+        flag('--enter', 'enter what configurations are worth into BUNDLE, to be chosen by'),
+    ] = False,
+    pictures: Annotated[
+        int,
+        option(
+            '--pictures',
+            'N',
+            'judge the detector alone, on about so many pictures; it may be a weight file',
+            min=0,
+        ),
+    ] = 0,
     out: Annotated[Path, option('--out', 'FOLDER', 'folder of the report')] = Path(
         'out/evaluate-bundle'
     ),
@@ -60,11 +76,17 @@ def evaluate_bundle(
     Every figure has a 95 % interval from drawing seeds anew. What was judged before is kept:
     a run that is cut short goes on where it was.
     """
+    if enter and configurations is Configurations.FULL:
+        raise typer.BadParameter('--enter needs every configuration; leave out --configurations')
+    if pictures:
+        _evaluate_detector(bundle, flights, most, pictures, levels, out)
+        return
     with plain_errors():
         from mmedge_lab.judging.bench import few
         from mmedge_lab.judging.bundle_evaluation import NAME, EvaluationRequest
         from mmedge_lab.judging.bundle_evaluation import evaluate_bundle as evaluate
         from mmedge_lab.judging.bundle_under_test import NOMINAL
+        from mmedge_lab.judging.measured_accuracy import enter_accuracy
         from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_ros.core.device_profile import read_profile
         from mmedge_ros.encoding.bundle.default_model import default_detector
@@ -89,4 +111,39 @@ def evaluate_bundle(
             )
         for note in content['notes']:
             say(f'note: {note}')
+        if enter:
+            enter_accuracy(request.bundle, content)
+            say(f'accuracies are entered into {request.bundle}')
     typer.echo(out / f'{NAME}.html')
+
+
+def _evaluate_detector(
+    detector: str, flights: Path, most: int, pictures: int, level: str, out: Path
+) -> None:
+    """Judge a detector of any origin by its boxes in single pictures."""
+    with plain_errors():
+        from mmedge_lab.judging.bench import few
+        from mmedge_lab.simulation.flight_folder import flights_in
+        from mmedge_lab.training.detector_evaluation import evaluate_detector
+        from mmedge_ros.commands.tables import add_row, new_table, print_parts
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.report.report_files import write_files
+
+        path, chosen = default_detector(detector), few(flights_in(flights), most)
+        with StatusLine(f'judging {path.name}') as line:
+            accuracy = evaluate_detector(path, chosen, pictures, level, line.advance)
+        content = {'detector': path.name, 'set': flights.name, **accuracy.as_json()}
+        text = json.dumps(content, indent=2, allow_nan=False) + '\n'
+        write_files(out, {'detector.json': text.encode()})
+    say(
+        f'{accuracy.people} people in {accuracy.pictures} pictures, '
+        f'{accuracy.detect_ms:.1f} ms for each'
+    )
+    table = new_table('', 'people', 'number', 'mAP50', 'recall', 'precision')
+    for stratum in accuracy.strata:
+        if stratum.people:
+            figures = stratum.ap50, stratum.recall, stratum.precision
+            shown = ('-' if math.isnan(figure) else f'{figure:.3f}' for figure in figures)
+            add_row(table, f'{stratum.group}: {stratum.name}', stratum.people, *shown)
+    print_parts(table)
+    typer.echo(out / 'detector.json')

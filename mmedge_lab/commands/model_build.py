@@ -11,7 +11,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import WORK, JobsOption, existing_set, flag, option
+from mmedge_ros.commands.options import flag, option
 from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
@@ -29,14 +29,6 @@ def build(
         ),
     ],
     out: Annotated[Path, option('--out', 'BUNDLE', 'folder of the bundle', file_okay=False)],
-    flights: Annotated[
-        Path | None,
-        existing_set('--set', 'measure accuracies on this set \\[an assumed order]', ''),
-    ] = None,
-    most: Annotated[
-        int, option('--flights', 'N', 'only so many of the set; 0: all', WORK, min=0)
-    ] = 0,
-    jobs: JobsOption = 2,
     size: Annotated[
         str, option('--size', 'WIDTHxHEIGHT', 'input of .pt weights, multiples of 32')
     ] = '416x320',
@@ -50,19 +42,11 @@ def build(
         bool, flag('--trust-weights', 'load .pt files, and run whatever code is in them')
     ] = False,
 ) -> None:
-    """Make a bundle of your own networks: tried, timed on this machine, and judged on a set."""
+    """Make a bundle of your own networks: each is tried, and timed on this machine."""
     numbers = re.fullmatch(r'(\d{2,4})x(\d{2,4})', size)
     if numbers is None:
         raise typer.BadParameter(f'{size!r} does not read WIDTHxHEIGHT', param_hint='--size')
     with plain_errors():
-        from mmedge_lab.judging.bench import few
-        from mmedge_lab.judging.bundle_evaluation import (
-            NAME,
-            EvaluationRequest,
-            evaluate_bundle,
-        )
-        from mmedge_lab.simulation.flight_folder import flights_in
-        from mmedge_lab.training.fitted_parts import enter_accuracy
         from mmedge_lab.training.user_levels import (
             UNKNOWN,
             UserLevels,
@@ -70,12 +54,7 @@ def build(
             named_levels,
             trial_pictures,
         )
-        from mmedge_ros.report.report_files import require_writable
 
-        chosen = few(flights_in(flights), most) if flights else ()
-        report = Path('out/model-build') / out.name
-        if chosen:
-            require_writable(report)
         weights = named_levels(level)
         for path in weights.values():
             if path.suffix.lower() == '.pt':
@@ -100,19 +79,10 @@ def build(
                     f'note: {name} found none of {trial.people} people in simulated pictures; '
                     'look whether it finds those of your camera'
                 )
-        if flights is None:
-            say(
-                'note: accuracies are assumed: every level is better than the faster ones. '
-                '--set SET measures them'
-            )
-        else:
-            with StatusLine(f'judging {out.name}') as line:
-                judged = evaluate_bundle(
-                    EvaluationRequest(out, flights.name, chosen, report, jobs=jobs),
-                    lambda share, whole: line.advance(share, f'{whole} of {len(chosen)} flights'),
-                )
-                enter_accuracy(out, judged)
-            say(f'accuracies are entered; the report is {report / f"{NAME}.html"}')
+        say(
+            'note: accuracies are assumed: every level is better than the faster ones. '
+            f'mmedge lab evaluate-bundle {out} SET --enter measures them'
+        )
     typer.echo(out)
 
 

@@ -1,4 +1,4 @@
-"""What `mmedge lab evaluate-mot` and `mmedge lab track-mot` do."""
+"""What `mmedge lab mot` does: boxes in MOTChallenge text are tracked, or judged by the truth."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.mot_evaluation import evaluate_mot
-from mmedge_lab.judging.mot_text import read_mot_text, scores, write_mot_text
+from mmedge_lab.judging.mot_text import MotBoxes, read_mot_text, scores, write_mot_text
 from mmedge_lab.rivals.trackers.mot_tracking import MotCamera, track_detections
 from mmedge_lab.rivals.trackers.rival_trackers import OURS, RIVALS, track_with_rival
 from mmedge_ros.commands.display import say
@@ -42,19 +42,30 @@ _ROWS = (
 _SHORT_ROWS = ('mota', 'idf1', 'id_switches', 'false_positives', 'false_negatives', 'result_ids')
 
 
-def run_evaluate_mot(truth: Path, result: Path, report: Path | None = None) -> None:
-    """Compare a tracker's output with the ground truth, print the figures and write them.
+def run_mot(
+    boxes: Path, truth: Path | None, out: Path | None, rivals: bool, camera: MotCamera
+) -> None:
+    """Track boxes, or judge them by the truth where one is named.
 
-    :raises EvaluationError: for a file that cannot be used or written
+    :param out: file for tracks or figures; needed to track
+    :param rivals: the boxes are detections that every tracker is given
+    :raises EvaluationError: for a file that cannot be used or written, or without the rivals
     """
-    true_boxes, boxes = read_mot_text(truth), read_mot_text(result)
+    if truth is not None:
+        figures = (_compare if rivals else _judge)(truth, boxes, camera)
+        if out is not None:
+            known = plain_values({'minimum_iou': MINIMUM_IOU, **figures}, _DIGITS)
+            write_files(out.parent, {out.name: (json.dumps(known, indent=2) + '\n').encode()})
+    elif out is not None:
+        _track(boxes, out, camera)
+
+
+def _judge(truth: Path, result: Path, _: MotCamera) -> dict[str, Any]:
+    """Compare a tracker's output with the ground truth and print the figures."""
+    true_boxes, boxes = _read(truth), _read(result)
     figures = evaluate_mot(true_boxes, boxes)
-    for note in (*true_boxes.notes, *boxes.notes):
-        say(f'note: {note}')
     if figures.result_ids is None:
         say(f'note: {result} has boxes without an id: the figures of identity are left out')
-    if report is not None:
-        _write(report, dataclasses.asdict(figures))
     say(
         f'{figures.frames} frames, {figures.true_boxes} true boxes of {figures.true_ids} people, '
         f'{figures.result_boxes} boxes to judge, matched at an IoU of {MINIMUM_IOU:g}'
@@ -63,29 +74,20 @@ def run_evaluate_mot(truth: Path, result: Path, report: Path | None = None) -> N
     for name, title, meaning in _ROWS:
         add_row(table, title, _shown(getattr(figures, name)), meaning)
     print_parts(table)
+    return dataclasses.asdict(figures)
 
 
-def run_evaluate_rivals(
-    truth: Path, detections: Path, camera: MotCamera, report: Path | None = None
-) -> None:
-    """Track detections with this tracker and its rivals, and compare their figures.
-
-    :raises EvaluationError: for a file that cannot be used or written, or without the rivals
-    """
-    true_boxes, boxes = read_mot_text(truth), read_mot_text(detections)
+def _compare(truth: Path, detections: Path, camera: MotCamera) -> dict[str, Any]:
+    """Track detections with this tracker and its rivals, and compare their figures."""
+    true_boxes, boxes = _read(truth), _read(detections)
     if (boxes.ids != NO_ID).any():
         raise EvaluationError(
             f'{detections} has ids: it is the result of a tracker. With --rivals, give the '
             'detections that each is to track, with the id -1'
         )
-    for note in (*true_boxes.notes, *boxes.notes):
-        say(f'note: {note}')
     results = {name: track_with_rival(name, boxes, camera.fps) for name in RIVALS}
     results[OURS] = track_detections(boxes, camera)
     figures = {name: evaluate_mot(true_boxes, result) for name, result in results.items()}
-    if report is not None:
-        known = {name: dataclasses.asdict(values) for name, values in figures.items()}
-        _write(report, {'trackers': known})
     some = figures[OURS]
     say(
         f'{some.frames} frames, {some.true_boxes} true boxes of {some.true_ids} people, '
@@ -95,16 +97,12 @@ def run_evaluate_rivals(
     for name, values in figures.items():
         add_row(table, name, *(_shown(getattr(values, row)) for row in _SHORT_ROWS))
     print_parts(table)
+    return {'trackers': {name: dataclasses.asdict(values) for name, values in figures.items()}}
 
 
-def run_track_mot(detections: Path, out: Path, camera: MotCamera) -> None:
-    """Track the boxes of a file of detections and write the tracks.
-
-    :raises EvaluationError: for a file that cannot be used or written
-    """
-    boxes = read_mot_text(detections)
-    for note in boxes.notes:
-        say(f'note: {note}')
+def _track(detections: Path, out: Path, camera: MotCamera) -> None:
+    """Track the boxes of a file of detections and write the tracks."""
+    boxes = _read(detections)
     if not len(boxes):
         say(f'note: {detections} holds no box; neither will the result')
     tracks = track_detections(boxes, camera)
@@ -118,13 +116,14 @@ def run_track_mot(detections: Path, out: Path, camera: MotCamera) -> None:
     typer.echo(out)
 
 
+def _read(path: Path) -> MotBoxes:
+    boxes = read_mot_text(path)
+    for note in boxes.notes:
+        say(f'note: {note}')
+    return boxes
+
+
 def _shown(value: float | None) -> str:
     if value is None or math.isnan(value):
         return '-'
     return str(value) if isinstance(value, int) else f'{value:.3f}'
-
-
-def _write(path: Path, values: dict[str, Any]) -> None:
-    """Write figures; null for those that are not defined."""
-    known = plain_values({'minimum_iou': MINIMUM_IOU, **values}, _DIGITS)
-    write_files(path.parent, {path.name: (json.dumps(known, indent=2) + '\n').encode()})

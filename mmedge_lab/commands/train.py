@@ -8,16 +8,12 @@ from typing import Annotated
 
 import typer
 
-from mmedge_lab.commands.train_recogniser import train_recogniser
-from mmedge_lab.commands.train_refit import train_refit
 from mmedge_lab.commands.train_replayed import (
     OutOption,
     SeedOption,
     ValidationOption,
+    train_fit,
     train_gate,
-    train_noise,
-    train_pictures,
-    train_predictor,
     train_rivals,
 )
 from mmedge_ros.commands.command_group import CommandGroup
@@ -25,8 +21,9 @@ from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import (
     WORK,
+    BundleArgument,
+    JobsOption,
     SetArgument,
-    existing_set,
     flag,
     frame_span,
     option,
@@ -55,28 +52,15 @@ class Part(Enum):
     AGGREGATION = 'aggregation'
 
 
-class Precision(Enum):
-    """What a training calculates with."""
-
-    AUTO = 'auto'
-    FLOAT32 = 'float32'
-    BFLOAT16 = 'bfloat16'
-
-
-TestOption = Annotated[Path | None, existing_set('--test', 'another set to judge it on')]
-ThreadsOption = Annotated[
-    int, option('--threads', 'N', '0: as many as there are cores', WORK, min=0, max=64)
+NarrowOption = Annotated[
+    Path, option('--narrow', 'FOLDER', 'bundle or checkpoint of --width narrow', exists=True)
 ]
-PrecisionOption = Annotated[
-    Precision,
-    option(
-        '--precision',
-        '',
-        'float32, bfloat16, or auto: bfloat16 where the processor is made for it',
-        WORK,
-    ),
+WideOption = Annotated[
+    Path, option('--wide', 'FOLDER', 'bundle or checkpoint of --width wide', exists=True)
 ]
-ResumeOption = Annotated[bool, flag('--resume', 'go on with a training that was cut short', WORK)]
+KeepWorkOption = Annotated[
+    bool, flag('--keep-work', 'keep data and checkpoints beside the bundle', WORK)
+]
 
 
 @train_app.callback()
@@ -89,7 +73,6 @@ def detector(
     flights: SetArgument,
     out: OutOption,
     validation: ValidationOption = None,
-    test: TestOption = None,
     epochs: Annotated[
         int, option('--epochs', 'N', 'how often each picture is seen', min=1, max=1000)
     ] = 16,
@@ -97,12 +80,12 @@ def detector(
     pictures: Annotated[
         int, option('--pictures', 'N', 'about so many are taken, evenly from all flights', min=1)
     ] = 3600,
-    threads: ThreadsOption = 0,
+    threads: Annotated[
+        int, option('--threads', 'N', '0: as many as there are cores', WORK, min=0, max=64)
+    ] = 0,
     width: Annotated[
         Width, option('--width', '', 'narrow (0.34 M parameters) or wide (1.0 M)')
     ] = Width.NARROW,
-    precision: PrecisionOption = Precision.AUTO,
-    resume: ResumeOption = False,
     batch: Annotated[
         int, option('--batch', 'N', 'pictures in a step; 128 for a GPU', min=1, max=1024)
     ] = 16,
@@ -115,34 +98,31 @@ def detector(
             exists=True,
         ),
     ] = None,
-    keep_work: Annotated[
-        bool, flag('--keep-work', 'keep the pictures and checkpoints beside the bundle', WORK)
-    ] = False,
+    keep_work: KeepWorkOption = False,
 ) -> None:
     """Train the small detector on simulated flights or scenes and write it as a bundle.
 
     It finds people, cyclists, cars and dogs. The same seed on the same machine gives the same
-    network. A training that is cut short goes on with --resume.
+    network. A training that was cut short goes on where it was.
     """
     with plain_errors():
         from mmedge_lab.training.detector_session import DetectorRequest, train_detector
         from mmedge_lab.training.detector_training import DetectorSettings
-        from mmedge_lab.training.epoch_training import usual_threads
+        from mmedge_lab.training.epoch_training import fastest_precision, usual_threads
 
         request = DetectorRequest(
             flights,
             out.absolute(),
-            _judged(validation, test),
+            _judged(validation),
             DetectorSettings(
                 epochs=epochs,
                 seed=seed,
                 pictures=pictures,
                 threads=usual_threads(threads),
                 width=width.value,
-                precision=_precision(precision),
+                precision=fastest_precision(),
                 batch=batch,
             ),
-            resume,
             keep_work,
             begin_with,
         )
@@ -160,15 +140,10 @@ def detector(
 @train_app.command('levels')
 def levels(
     flights: SetArgument,
-    narrow: Annotated[
-        Path, option('--narrow', 'FOLDER', 'bundle or checkpoint of --width narrow', exists=True)
-    ],
-    wide: Annotated[
-        Path, option('--wide', 'FOLDER', 'bundle or checkpoint of --width wide', exists=True)
-    ],
+    narrow: NarrowOption,
+    wide: WideOption,
     out: OutOption,
     validation: ValidationOption = None,
-    test: TestOption = None,
 ) -> None:
     """Join two trained detectors into a bundle with the levels small, medium and large.
 
@@ -178,7 +153,7 @@ def levels(
     with plain_errors():
         from mmedge_lab.training.detector_session import LevelRequest, join_levels
 
-        request = LevelRequest(flights, narrow, wide, out.absolute(), _judged(validation, test))
+        request = LevelRequest(flights, narrow, wide, out.absolute(), _judged(validation))
         with StatusLine(f'joining {out.name}') as line:
             metrics = join_levels(request, line.advance)
     for level, by_set in metrics.items():
@@ -193,28 +168,15 @@ def levels(
 @train_app.command('fusion')
 def fusion(
     flights: SetArgument,
-    narrow: Annotated[
-        Path,
-        option(
-            '--narrow',
-            'FOLDER',
-            'work folder of `mmedge lab train detector --width narrow --keep-work`',
-            exists=True,
-        ),
-    ],
-    wide: Annotated[Path, option('--wide', 'FOLDER', 'the same of --width wide', exists=True)],
+    narrow: NarrowOption,
+    wide: WideOption,
     out: OutOption,
     validation: ValidationOption = None,
-    test: TestOption = None,
     epochs: Annotated[
         int, option('--epochs', 'N', 'a fifth of the windows is in each', min=1, max=1000)
     ] = 8,
     seed: SeedOption = 0,
-    threads: ThreadsOption = 0,
-    processes: Annotated[
-        int, option('--jobs', 'N', 'flights encoded at once', WORK, min=1, max=64)
-    ] = 2,
-    precision: PrecisionOption = Precision.AUTO,
+    jobs: JobsOption = 2,
     features: Annotated[
         Path | None,
         option(
@@ -241,24 +203,19 @@ def fusion(
         list[Part] | None,
         option('--without', '', 'leave out a part of the aggregation, repeatable', ABLATIONS),
     ] = None,
-    whole_window: Annotated[
-        bool, flag('--whole-window', '3-D convolutions in its place; cannot be flown', ABLATIONS)
-    ] = False,
-    resume: ResumeOption = False,
-    keep_work: Annotated[
-        bool, flag('--keep-work', 'keep features and checkpoints beside the bundle', WORK)
-    ] = False,
+    keep_work: KeepWorkOption = False,
 ) -> None:
     """Train feature fusion on top of trained detectors and write all of it as a bundle.
 
     Levels of camera and radar, temporal aggregation and fusion head. Where the flights have no
-    ground truth, a detector can stand in for it with --pseudo-labels.
+    ground truth, a detector can stand in for it with --pseudo-labels. A training that was cut
+    short goes on where it was.
     """
     first, last = frame_span(frames)
     if frames and not teacher:
         raise typer.BadParameter('it is for --pseudo-labels only', param_hint='--frames')
     with plain_errors():
-        from mmedge_lab.training.epoch_training import usual_threads
+        from mmedge_lab.training.epoch_training import fastest_precision, usual_threads
         from mmedge_lab.training.fusion_session import FusionRequest, train_fusion
         from mmedge_lab.training.fusion_settings import FusionSettings
         from mmedge_lab.training.teacher import Teacher
@@ -269,19 +226,17 @@ def fusion(
             narrow,
             wide,
             out.absolute(),
-            _judged(validation, test),
+            _judged(validation),
             FusionSettings(
                 epochs=epochs,
                 seed=seed,
-                threads=usual_threads(threads),
-                precision=_precision(precision),
+                threads=usual_threads(0),
+                precision=fastest_precision(),
                 without=tuple(part.value for part in Part if part in (without or ())),
-                whole_window=whole_window,
             ),
             features.absolute() if features else None,
             Teacher(default_detector(teacher), (first or 0, last)) if teacher else None,
-            processes,
-            resume,
+            jobs,
             keep_work,
         )
         with StatusLine(f'training {out.name}') as line:
@@ -296,21 +251,50 @@ def fusion(
     typer.echo(out)
 
 
+@train_app.command('recogniser')
+def recogniser(
+    bundle: BundleArgument,
+    out: OutOption,
+    crops: Annotated[
+        Path,
+        option('--crops', 'FOLDER', 'keeps the crops of the scenes, for other trainings', WORK),
+    ] = Path('out/crops'),
+    scenes: Annotated[
+        int, option('--scenes', 'N', 'random scenes to take crops from', min=20, max=2400)
+    ] = 860,
+    epochs: Annotated[
+        int, option('--epochs', 'N', 'how often as many crops are seen', min=1, max=1000)
+    ] = 16,
+    seed: SeedOption = 0,
+    jobs: JobsOption = 2,
+) -> None:
+    """Train the recogniser of class, colours, backpack and child, and its semantic memory.
+
+    It learns from crops of simulated scenes, every tap of it is taught to tell the classes apart,
+    and it goes into a copy of BUNDLE. A training that was cut short goes on where it was.
+    """
+    with plain_errors():
+        from mmedge_lab.training.checkpoint import work_beside
+        from mmedge_lab.training.epoch_training import fastest_precision, prepare_torch
+        from mmedge_ros.encoding.bundle.default_model import default_detector
+
+        folder = default_detector(bundle)
+        # Steps are small: more than one thread helps little.
+        prepare_torch(work_beside(out.absolute()), 1)
+        from mmedge_lab.training.recogniser_session import describe, run_recogniser
+        from mmedge_lab.training.recogniser_training import RecogniserSettings
+
+        settings = RecogniserSettings(scenes, epochs, seed=seed, precision=fastest_precision())
+        with StatusLine(f'training {out.name}') as line:
+            figures = run_recogniser(folder, out.absolute(), crops, settings, jobs, line.advance)
+    say(describe(figures))
+    typer.echo(out)
+
+
 train_app.command('gate')(train_gate)
-train_app.command('noise')(train_noise)
-train_app.command('pictures')(train_pictures)
-train_app.command('predictor')(train_predictor)
+train_app.command('fit')(train_fit)
 train_app.command('rivals')(train_rivals)
-train_app.command('recogniser')(train_recogniser)
-train_app.command('refit')(train_refit)
 
 
-def _judged(validation: Path | None, test: Path | None) -> dict[str, Path]:
-    sets = {'validation': validation, 'test': test}
-    return {name: folder for name, folder in sets.items() if folder is not None}
-
-
-def _precision(precision: Precision) -> str:
-    from mmedge_lab.training.epoch_training import fastest_precision
-
-    return fastest_precision() if precision is Precision.AUTO else precision.value
+def _judged(validation: Path | None) -> dict[str, Path]:
+    return {} if validation is None else {'validation': validation}

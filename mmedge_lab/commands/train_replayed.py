@@ -1,18 +1,17 @@
-"""`mmedge lab train gate`, `noise`, `predictor`, `rivals`: learned from replayed flights."""
+"""`mmedge lab train gate`, `fit` and `rivals`: learned from replayed flights."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors, stop
 from mmedge_ros.commands.options import (
-    WORK,
     BundleArgument,
     JobsOption,
     SetArgument,
@@ -22,17 +21,13 @@ from mmedge_ros.commands.options import (
     option,
 )
 
+if TYPE_CHECKING:
+    from mmedge_lab.training import Report
+
 # Panel of help.
 CERTIFICATE = 'Certificate'
 
 OutOption = Annotated[Path, option('--out', 'FOLDER', 'folder of the bundle; must not exist yet')]
-TrainSetsOption = Annotated[
-    list[Path], existing_set('--train', 'set it learns from; may be given again', '')
-]
-ServiceTimesOption = Annotated[
-    Path | None,
-    existing_file('--profile', 'service times from a device profile: the same result every time'),
-]
 TrainOption = Annotated[Path, existing_set('--train', 'set it learns from', '')]
 ValidationOption = Annotated[Path | None, existing_set('--validation', 'set to judge it on')]
 SeedOption = Annotated[
@@ -90,28 +85,28 @@ def train_gate(
     bench gate` says what the gate saves and loses beside a lower rate of the camera and reuse.
     """
     with plain_errors():
+        from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_lab.training.gate_training import (
-            GateRequest,
             GateTrainingSettings,
             build_gate,
+            gate_setting,
         )
         from mmedge_ros.encoding.bundle.default_model import default_detector
 
-        request = GateRequest(
-            default_detector(bundle),
-            train,
-            calibration,
-            out.absolute(),
-            level,
-            '' if strategy is FusionChoice.AUTO else strategy.value,
-            delta,
-            confidence,
-            seconds,
-            GateTrainingSettings(seed=seed),
-            jobs,
-        )
-        with StatusLine(f'gate for {request.bundle.name}') as line:
-            certificates = build_gate(request, line.advance)
+        folder = default_detector(bundle)
+        wanted = '' if strategy is FusionChoice.AUTO else strategy.value
+        with StatusLine(f'gate for {folder.name}') as line:
+            certificates = build_gate(
+                gate_setting(folder, level, wanted, seconds),
+                flights_in(train),
+                flights_in(calibration),
+                out.absolute(),
+                delta,
+                confidence,
+                GateTrainingSettings(seed=seed),
+                jobs,
+                line.advance,
+            )
         for certificate in certificates:
             lost = certificate.total
             say(
@@ -129,90 +124,79 @@ def train_gate(
     typer.echo(out)
 
 
-def train_noise(
+class Fitted(Enum):
+    """What is fitted to a bundle as it is."""
+
+    NOISE = 'noise'
+    PICTURES = 'pictures'
+    PREDICTOR = 'predictor'
+
+
+def train_fit(
+    what: Annotated[Fitted, argument('noise|pictures|predictor', 'what is fitted')],
     bundle: BundleArgument,
-    train: TrainSetsOption,
-    profile: ServiceTimesOption = None,
-) -> None:
-    """Fit how large the errors of tracks are with a bundle, and write that into the bundle.
-
-    Afterwards the covariances of tracks fit their errors on average (NEES 4).
-    """
-    with plain_errors():
-        from mmedge_lab.simulation.flight_folder import flights_in
-        from mmedge_lab.training.noise_fit import fit_noise_scale, write_noise_scale
-        from mmedge_ros.encoding.bundle.default_model import default_detector
-
-        folder = default_detector(bundle)
-        flights = [flight for chosen in train for flight in flights_in(chosen)]
-        with StatusLine(f'noise of {folder.name}') as line:
-            fit = fit_noise_scale(folder, flights, profile, line.advance)
-        write_noise_scale(folder, fit)
-        for what, nees in (('as it was', fit.before), ('on seeds left out', fit.left_out)):
-            say(f'mean NEES {what}: {nees.value:.2f} ({nees.low:.2f} to {nees.high:.2f})')
-    typer.echo(f'{fit.scale:.3g}')
-
-
-def train_pictures(
-    bundles: Annotated[list[str], argument('BUNDLE...', 'bundle folders, or names of bundles')],
-    train: TrainSetsOption,
-    every: Annotated[
-        int, option('--every', 'N', 'look at every N-th picture only', min=1, max=100)
-    ] = 1,
-) -> None:
-    """Note in bundles how the pictures of flights look, so that other ones are noticed in flight.
-
-    Fog, a dirty lens or lamps that flicker are then warned of; no track changes by it.
-    """
-    with plain_errors():
-        from mmedge_lab.simulation.flight_folder import flights_in
-        from mmedge_lab.training.picture_fit import fit_pictures, write_pictures
-        from mmedge_ros.encoding.bundle.default_model import default_detector
-
-        folders = [default_detector(bundle) for bundle in bundles]
-        flights = [flight for chosen in train for flight in flights_in(chosen)]
-        with StatusLine('usual pictures') as line:
-            usual = fit_pictures(flights, every, line.advance)
-        for folder in folders:
-            write_pictures(folder, usual, len(flights))
-    for folder in folders:
-        typer.echo(folder)
-
-
-def train_predictor(
-    bundle: BundleArgument,
-    train: TrainOption,
-    out: OutOption,
-    seconds: Annotated[
-        float, option('--seconds', 'S', 'use so much of each flight; 0: all of it', min=0.0)
-    ] = 6.0,
-    replays: Annotated[
+    train: Annotated[
+        list[Path], existing_set('--train', 'set it learns from; may be given again', '')
+    ],
+    profile: Annotated[
         Path | None,
-        option(
-            '--replays', 'FOLDER', 'folder that keeps what was replayed', WORK, file_okay=False
+        existing_file(
+            '--profile',
+            'noise: service times from a device profile, for the same result every time',
         ),
     ] = None,
+    seconds: Annotated[
+        float, option('--seconds', 'S', 'predictor: use so much of each flight; 0: all', min=0.0)
+    ] = 6.0,
     jobs: JobsOption = 2,
 ) -> None:
-    """Learn how accurate configurations are in the scene of the moment.
+    """Fit a part of a bundle to flights, and write it into the bundle.
 
-    It learns from flights replayed in many configurations, on top of a table that knows the
-    configuration alone. Where it chooses no better on flights held out, the copy of the bundle
-    keeps to the table. What was replayed before is kept: a run that is cut short goes on where it
-    was. `mmedge lab bench predictor` judges it on other flights.
+    noise: how large errors of tracks are, so that covariances fit them on average (NEES 4).
+
+    pictures: how pictures look, so that fog, a dirty lens or lamps that flicker are warned of.
+
+    predictor: how accurate configurations are in the scene of the moment. It keeps to the table
+    of accuracies where it chooses no better on flights held out. What was replayed before is
+    kept: a run that was cut short goes on where it was.
     """
     with plain_errors():
-        from mmedge_lab.training.accuracy_predictor import PredictorRequest, build_predictor
+        from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_ros.encoding.bundle.default_model import default_detector
 
         folder = default_detector(bundle)
-        request = PredictorRequest(
-            folder, train, out.absolute(), seconds, replays=replays, jobs=jobs
-        )
-        with StatusLine(f'predictor for {folder.name}') as line:
-            learnt = build_predictor(request, line.advance)
-    say(f'used: the {"predictor" if learnt.is_used else "table"}')
-    typer.echo(out)
+        flights = [flight for chosen in train for flight in flights_in(chosen)]
+        with StatusLine(f'{what.value} of {folder.name}') as line:
+            if what is Fitted.NOISE:
+                words = _fit_noise(folder, flights, profile, line.advance)
+            elif what is Fitted.PICTURES:
+                words = _fit_pictures(folder, flights, line.advance)
+            else:
+                from mmedge_lab.training.accuracy_predictor import fit_predictor
+
+                learnt = fit_predictor(folder, flights, seconds, jobs, line.advance)
+                words = f'used: the {"predictor" if learnt.is_used else "table"}'
+    say(words)
+    typer.echo(folder)
+
+
+def _fit_noise(folder: Path, flights: list[Path], profile: Path | None, report: Report) -> str:
+    from mmedge_lab.training.noise_fit import fit_noise_scale, write_noise_scale
+
+    fit = fit_noise_scale(folder, flights, profile, report)
+    write_noise_scale(folder, fit)
+    before, after = (
+        f'{nees.value:.2f} ({nees.low:.2f} to {nees.high:.2f})'
+        for nees in (fit.before, fit.left_out)
+    )
+    return f'scale {fit.scale:.3g}: mean NEES {before} as it was, {after} on seeds left out'
+
+
+def _fit_pictures(folder: Path, flights: list[Path], report: Report) -> str:
+    from mmedge_lab.training.picture_fit import fit_pictures, write_pictures
+
+    write_pictures(folder, fit_pictures(flights, report), len(flights))
+    return f'pictures of {len(flights)} flights are usual now'
 
 
 def train_rivals(

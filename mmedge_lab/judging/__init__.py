@@ -8,8 +8,8 @@ and keeps what was judged by row, flight, bundle and code. `bench_table` draws i
 Markdown and a page. `judged_flight` opens a flight that rows replay in virtual time.
 
 A bench is a module with ``bench(request, *, settings)`` and one line in
-`mmedge_lab.commands.bench_run.BENCHES`; `mmedge lab bench NAME` runs it. Tables kept in
-docs/results become pages by `mmedge lab results`.
+`mmedge_lab.commands.bench_run.BENCHES`; `mmedge lab bench NAME` runs it. `result_pages` makes the
+pages of the tables that are kept in docs/results.
 """
 
 from pathlib import Path

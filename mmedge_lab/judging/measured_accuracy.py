@@ -10,7 +10,6 @@ weight too small to outweigh a visible difference of boxes.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -24,35 +23,13 @@ from mmedge_lab.judging.bundle_evaluation import CONFIGURATIONS, NAME
 from mmedge_ros.adaptation import ConfigurationError
 from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.core.untrusted_files import shown
+from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.report.report_files import write_files
 
 MEASURE = '0.9 streaming mean IoU + 0.1 people placed within 2 m, the same service times for all'
 PLACES_WEIGHT = 0.1
 _FIGURES = (('streaming_mean_iou', 1.0 - PLACES_WEIGHT), ('place_recall', PLACES_WEIGHT))
-_LARGEST_REPORT = 50 << 20
 _DIGITS = 4
-
-
-def read_report(path: Path) -> Mapping[str, Any]:
-    """Read the table of an evaluation of a bundle, or that of its folder.
-
-    :raises ConfigurationError: if it cannot be read, or has no configurations
-    """
-    file = path / f'{NAME}.json' if path.is_dir() else path
-    try:
-        if file.stat().st_size > _LARGEST_REPORT:
-            raise ConfigurationError(f'{file} is too large for a table')
-        report = json.loads(file.read_text())
-    except (OSError, ValueError, RecursionError) as err:
-        raise ConfigurationError(
-            f'{file} is no table: {err}; name {NAME}.json of `mmedge lab {NAME}`'
-        ) from err
-    content: Mapping[str, Any] = report if isinstance(report, dict) else {}
-    if len(_configurations(content)) < 2 or not isinstance(content.get('evaluated'), dict):
-        raise ConfigurationError(
-            f'{file} does not compare configurations; name the {NAME}.json of `mmedge lab '
-            f'{NAME}` without --configurations full'
-        )
-    return content
 
 
 def accuracy_entry(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,19 +44,25 @@ def accuracy_entry(report: Mapping[str, Any]) -> dict[str, Any]:
         'flights': [str(name) for name in evaluated.get('flights', ())],
         'seconds': evaluated.get('seconds'),
         'service_times': str(evaluated.get('service_times', '')),
-        'command': f'mmedge lab {NAME}, then mmedge lab model accuracy',
+        'command': f'mmedge lab {NAME} --enter',
         'fusion_gain': _fusion_gain(report),
         'configurations': [_row(row) for row in _configurations(report)],
     }
     return {key: value for key, value in entry.items() if value is not None}
 
 
-def with_accuracy(
-    manifest: str, report: Mapping[str, Any], facts: Mapping[str, Any] | None = None
-) -> str:
-    """Return the text of a manifest with the table of a report, in the place of an earlier one.
+def enter_accuracy(bundle: Path, report: Mapping[str, Any]) -> None:
+    """Enter the accuracies of a report of `mmedge lab evaluate-bundle` into a bundle's manifest.
 
-    :param facts: more entries of the table's, plain values
+    :raises ConfigurationError: if the report is about another bundle, or lacks figures
+    :raises ReportError: if the manifest cannot be written
+    """
+    text = with_accuracy((bundle / MANIFEST).read_text(encoding='utf-8'), report)
+    write_files(bundle, {MANIFEST: text.encode()})
+
+
+def with_accuracy(manifest: str, report: Mapping[str, Any]) -> str:
+    """Return the text of a manifest with the table of a report, in the place of an earlier one.
 
     :raises ConfigurationError: if the report is about another manifest, or lacks figures
     """
@@ -90,7 +73,7 @@ def with_accuracy(
             f'the report is about a manifest with SHA-256 {shown(judged)}, which is not this one; '
             'evaluate the bundle again'
         )
-    entry = accuracy_entry(report) | dict(facts or {})
+    entry = accuracy_entry(report)
     rows = entry.pop('configurations')
     head = yaml.safe_dump(entry, sort_keys=False, width=90, default_flow_style=None)
     lines = [f'  {line}' for line in head.splitlines()]

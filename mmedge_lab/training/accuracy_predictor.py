@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 
 from mmedge_lab.judging.bundle_under_test import NOMINAL, open_bundle
-from mmedge_lab.judging.measured_accuracy import without_entry
 from mmedge_lab.policies.settings import STATED
-from mmedge_lab.policies.trained_rivals import encoders_digest
-from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.accuracy_predictor_samples import (
     LEARNT_RATES,
@@ -26,9 +22,8 @@ from mmedge_lab.training.accuracy_predictor_samples import (
     joined,
     replayed_space,
 )
-from mmedge_lab.training.bundle_files import bundle_copy, require_free
+from mmedge_lab.training.bundle_files import enter_section, file_entry
 from mmedge_lab.training.checkpoint import work_beside
-from mmedge_lab.training.fitted_parts import ENCODERS
 from mmedge_lab.training.flight_works import FlightArrays
 from mmedge_ros.adaptation.accuracy_predictor import Indicators, bundle_accuracy
 from mmedge_ros.adaptation.bundle_configurations import manifest_of
@@ -46,7 +41,6 @@ from mmedge_ros.adaptation.learned_accuracy import (
 )
 from mmedge_ros.core.data_types import CAMERA, RADAR, FloatArray
 from mmedge_ros.core.device_profile import PROBABILITIES
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.report.report_files import write_files
 
 # Pulls to zero that are tried, for the height of the surface and for its shape; infinite is the
@@ -201,61 +195,44 @@ def table_of(bundle: Path) -> FloatArray:
     values = None if table is None else table.predict(Indicators())
     if values is None or np.isnan(values).any():
         raise TrainingError(
-            f'{bundle} lacks a table of accuracies; measure one with `mmedge lab evaluate-bundle` '
-            'and enter it with `mmedge lab model accuracy`'
+            f'{bundle} lacks a table of accuracies; `mmedge lab evaluate-bundle --enter` '
+            'measures and enters one'
         )
     return values
 
 
-@dataclass(frozen=True)
-class PredictorRequest:
-    """The request for a predictor: a bundle, a set of flights, and where the new bundle goes.
+def fit_predictor(
+    folder: Path, flights: Sequence[Path], seconds: float, jobs: int, report: Report
+) -> Learnt:
+    """Learn accuracies from flights, and write them into a bundle.
 
-    ``seconds`` is how much of each flight is used, 0 for all. What was replayed is kept in
-    ``replays``; where that is None, beside the bundle until it is written.
-    """
+    Where no shape chooses as well as the bundle's table on flights held out, the manifest says so
+    and the bundle holds no predictor. What was replayed is kept beside the bundle until then.
 
-    bundle: Path
-    flights: Path
-    out: Path
-    seconds: float = 0.0
-    replays: Path | None = None
-    jobs: int = 1
-
-
-def build_predictor(request: PredictorRequest, report: Report) -> Learnt:
-    """Learn accuracies, and write them into a copy of the bundle.
-
-    Where no shape chooses as well as the bundle's table on flights held out, the copy says so and
-    holds none.
-
+    :param seconds: how much of each flight is used, 0 for all
+    :param jobs: processes to use; 0 for one per processor
     :raises TrainingError: if it cannot be done with these flights, or the bundle has no table
     :raises EncodingError: if the bundle cannot be used
+    :raises ReportError: if the bundle cannot be written
     """
-    require_free(request.out)
-    bundle, table = open_bundle(request.bundle, NOMINAL), table_of(request.bundle)
-    work = request.replays or work_beside(request.out)
-    flights = flights_in(request.flights)
-    made_from = f'{bundle.digest} {request.seconds:g} {Indicators._fields}'
-    replayed = FlightArrays(work, made_from, {_LEARNED: flights}, request.jobs)
-    parts = replayed.of(_LEARNED, partial(collect, bundle, request.seconds), report)
+    bundle, table = open_bundle(folder, NOMINAL), table_of(folder)
+    made_from = f'{bundle.digest} {seconds:g} {Indicators._fields}'
+    replayed = FlightArrays(work_beside(folder), made_from, {_LEARNED: flights}, jobs)
+    parts = replayed.of(_LEARNED, partial(collect, bundle, seconds), report)
     windows = joined([collected(arrays) for arrays in parts])
-    learnt = learn(windows, table, replayed_space(request.bundle))
-    data = surface_bytes(learnt.surface)
-    entry = {
+    learnt = learn(windows, table, replayed_space(folder))
+    entry: dict[str, Any] = {
         'used': 'predictor' if learnt.is_used else 'table',
-        'training': {'set': request.flights.name, 'flights': len(flights)},
+        'training': {
+            'set': ', '.join(dict.fromkeys(flight.parent.name for flight in flights)),
+            'flights': len(flights),
+        },
         'penalties': [str(learnt.height), str(learnt.shape)],
-        ENCODERS: encoders_digest(request.bundle),
     }
+    (folder / WEIGHTS).unlink(missing_ok=True)
     if learnt.is_used:
-        digest = hashlib.sha256(data).hexdigest()
-        entry['network'] = {'weights': WEIGHTS, 'sha256': digest, 'bytes': len(data)}
-    with bundle_copy(request.bundle, request.out) as copy:
-        (copy / WEIGHTS).unlink(missing_ok=True)
-        plain = without_entry((copy / MANIFEST).read_text(), SECTION)
-        text = plain + yaml.safe_dump({SECTION: entry}, sort_keys=False, default_flow_style=None)
-        write_files(copy, {**({WEIGHTS: data} if learnt.is_used else {}), MANIFEST: text.encode()})
-    if request.replays is None:
-        replayed.remove()
+        write_files(folder, {WEIGHTS: surface_bytes(learnt.surface)})
+        entry['network'] = file_entry(folder / WEIGHTS)
+    enter_section(folder, SECTION, entry)
+    replayed.remove()
     return learnt

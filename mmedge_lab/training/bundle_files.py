@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from mmedge_lab.judging.measured_accuracy import without_entry
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, LEVELS
 from mmedge_lab.training.network_export import ExportCheck
@@ -51,24 +52,56 @@ def require_free(folder: Path) -> None:
 
 
 @contextmanager
-def bundle_copy(bundle: Path, out: Path) -> Iterator[Path]:
-    """Give a hidden copy of a bundle to change; it becomes ``out`` when the block ends well.
+def new_bundle(
+    out: Path, copied: Path | None = None, largest: int = LARGEST_BUNDLE
+) -> Iterator[Path]:
+    """Give a hidden folder to write a bundle to; it becomes ``out`` when the block ends well.
 
-    :raises TrainingError: if it cannot be written, in the block as well
+    :param copied: a bundle that the folder begins as a copy of
+    :param largest: bytes that a bundle that is no copy may have; the default fits into a
+        repository
+    :raises TrainingError: if it cannot be written, in the block as well, or is too large
     """
-    partial = out.with_name(f'.{out.name}.part')
+    part = out.with_name(f'.{out.name}.part')
     try:
-        shutil.rmtree(partial, ignore_errors=True)
-        shutil.copytree(bundle, partial)
-        yield partial
-        partial.rename(out)
+        shutil.rmtree(part, ignore_errors=True)
+        if copied is None:
+            part.mkdir(parents=True)
+        else:
+            shutil.copytree(copied, part)
+        yield part
+        files = [path for path in part.rglob('*') if path.is_file()]
+        total = sum(path.stat().st_size for path in files)
+        if copied is None and total > largest:
+            raise TrainingError(
+                f'the bundle {out.name} has {total / 1e6:.1f} MB and may have '
+                f'{largest / 1e6:.0f}; use narrower networks'
+            )
+        for path in files:
+            with path.open('rb') as file:
+                os.fsync(file.fileno())
+        if out.is_dir():
+            out.rmdir()  # an empty one, or nothing is written
+        part.rename(out)
     except OSError as err:
         raise TrainingError(
-            f'{out} cannot be written: {err.strerror or err}; what was replayed is kept, so run '
-            'the same command again'
+            f'{out} cannot be written: {err.strerror or err}; make room there and run the same '
+            'command again: what was trained or replayed is kept'
         ) from err
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def enter_section(folder: Path, name: str, content: Mapping[str, Any]) -> None:
+    """Enter a section into a bundle's manifest in place of an earlier one; the rest stays.
+
+    :param content: plain values
+    :raises OSError: if it cannot be written
+    """
+    path = folder / MANIFEST
+    text = without_entry(path.read_text(encoding='utf-8'), name)
+    text += yaml.safe_dump({name: content}, sort_keys=False, width=96, default_flow_style=None)
+    path.write_text(text, encoding='utf-8')
 
 
 def file_entry(path: Path) -> dict[str, Any]:
@@ -100,27 +133,6 @@ def write_manifest(folder: Path, name: str, content: Mapping[str, Any]) -> None:
     manifest = _plain({'name': name, **content})
     text = yaml.safe_dump(manifest, sort_keys=False, width=96, allow_unicode=True)
     (folder / MANIFEST).write_text(text, encoding='utf-8')
-
-
-def finish_bundle(part: Path, folder: Path, largest: float = LARGEST_BUNDLE) -> None:
-    """Move a written bundle to its place on the same disk, where it comes into being whole.
-
-    :param largest: bytes that it may have; the default is what fits into a repository
-    :raises TrainingError: if it is larger than a bundle may be
-    :raises OSError: if it cannot be moved
-    """
-    total = sum(path.stat().st_size for path in part.iterdir())
-    if total > largest:
-        raise TrainingError(
-            f'the bundle in {part} has {total / 1e6:.1f} MB and may have '
-            f'{largest / 1e6:.0f}; use narrower networks'
-        )
-    for path in part.iterdir():
-        with path.open('rb') as file:
-            os.fsync(file.fileno())
-    if folder.is_dir():
-        folder.rmdir()  # an empty one, or nothing is written
-    part.rename(folder)
 
 
 def data_facts(flights: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -20,7 +20,6 @@ import numpy as np
 from scipy.special import stdtr
 
 from mmedge_ros.core.data_types import FloatArray
-from mmedge_ros.windows import SkippingError
 
 # Fewer seeds than this say nothing of the shape of a distribution.
 FEWEST_SEEDS = 10
@@ -74,9 +73,7 @@ def certify(
 
     :param thresholds: fixed before looking at these flights, the most careful first
     :param losses: of each threshold, those of the same seeds in the same order
-    :raises SkippingError: for anything that cannot be tested
     """
-    _require(thresholds, losses, delta, confidence)
     p_values = [p_value(seeds, delta) for seeds in losses]
     place = fixed_sequence(p_values, 1.0 - confidence, starts)
     return Certificate(
@@ -148,24 +145,3 @@ def _student(excess: FloatArray) -> float:
     score = ratio + skewness * ratio**2 / 3.0 + skewness**2 * ratio**3 / 27.0
     score = math.sqrt(count) * (score + skewness / (6.0 * count))
     return float(stdtr(count - 1, score))
-
-
-def _require(
-    thresholds: Sequence[float],
-    losses: Sequence[Sequence[FlightLoss]],
-    delta: float,
-    confidence: float,
-) -> None:
-    if not 0.0 < delta < 1.0 or not 0.0 < confidence < 1.0:
-        raise SkippingError(
-            f'delta {delta:g} and confidence {confidence:g} must both lie between 0 and 1'
-        )
-    if not thresholds or len(losses) != len(thresholds) or not losses[0]:
-        raise SkippingError(
-            f'{len(losses)} rows of losses for {len(thresholds)} thresholds; there must be one '
-            'row for each threshold, and a flight'
-        )
-    if list(thresholds) != sorted(thresholds, reverse=True):
-        raise SkippingError('thresholds must go from the most careful (largest) on')
-    if any(len(row) != len(losses[0]) for row in losses):
-        raise SkippingError('every threshold must be tried in the same flights')

@@ -26,54 +26,41 @@ def work_beside(out: Path) -> Path:
 
 
 @contextmanager
-def work_folder(work: Path, checkpoint: str, resume: bool) -> Iterator[Path]:
-    """Make and lock the work folder; it is removed at the end if nothing was begun in it.
+def work_folder(work: Path, keep: bool = False) -> Iterator[Path]:
+    """Make and lock the work folder; it is removed when the block ends well, unless kept.
 
-    :param checkpoint: name of the file that a training which was cut short leaves behind
-    :raises TrainingError: if another training uses it, or one was cut short and not resumed
+    What is there when a training is cut short is what the next one goes on with.
+
+    :raises TrainingError: if another training uses it, or for an error of the disk in the block
     """
-    work.mkdir(parents=True, exist_ok=True)
-    lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+    lock = None
     try:
+        work.mkdir(parents=True, exist_ok=True)
+        lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as err:
             raise TrainingError(
                 f'another training is writing to {work}; wait for it, or name another --out'
             ) from err
-        if (work / checkpoint).is_file() and not resume:
-            raise TrainingError(
-                f'{work} holds a training that was cut short{_epoch_of(work / checkpoint)}; go '
-                'on with it by --resume, or remove that folder to begin anew'
-            )
         yield work
+        if not keep:
+            shutil.rmtree(work, ignore_errors=True)
+    except OSError as err:
+        reason = err.strerror or str(err)
+        if err.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise TrainingError(
+                f'no room left in {work} ({reason}); make some and run the same command again: '
+                'it goes on from the last checkpoint'
+            ) from err
+        raise TrainingError(
+            f'{err.filename or work}: {reason}; check the disk and its rights'
+        ) from err
     finally:
         with suppress(OSError):
             work.rmdir()  # where nothing was begun
-        os.close(lock)
-
-
-def disk_error(work: Path, checkpoint: str, err: OSError, room: str = '1 GB') -> TrainingError:
-    """Say what a disk error means for a training.
-
-    :param room: what it needs about
-    """
-    reason = err.strerror or str(err)
-    if err.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        kept = (
-            'the last checkpoint is kept' if (work / checkpoint).is_file() else 'nothing is lost'
-        )
-        return TrainingError(
-            f'no room left in {work} ({reason}); {kept}: free about {room} and go on with --resume'
-        )
-    return TrainingError(f'{err.filename or work}: {reason}; check the disk and its rights')
-
-
-def new_folder(folder: Path) -> Path:
-    """Make an empty folder, in place of what was there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
+        if lock is not None:
+            os.close(lock)
 
 
 @contextmanager
@@ -82,7 +69,9 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
     :raises OSError: if it cannot be made or moved
     """
-    part = new_folder(folder.with_name(f'.{folder.name}.part'))
+    part = folder.with_name(f'.{folder.name}.part')
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
     yield part
     shutil.rmtree(folder, ignore_errors=True)
     part.rename(folder)
@@ -165,10 +154,3 @@ def _difference(actual: Any, wanted: Any) -> str:
         other = [key for key in wanted if actual.get(key) != wanted[key]]
         return ', '.join(f'{key} {actual.get(key)!r}, not {wanted[key]!r}' for key in other[:4])
     return f'{str(actual)[:20]}, not {str(wanted)[:20]}'
-
-
-def _epoch_of(checkpoint: Path) -> str:
-    try:
-        return f' after epoch {int(load_checkpoint(checkpoint)["epoch"])}'
-    except (TrainingError, ImportError, KeyError, TypeError, ValueError):
-        return ''

@@ -5,7 +5,6 @@ Decision fusion needs no more than that; `mmedge lab train fusion` builds on the
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -15,28 +14,25 @@ from typing import Any
 import yaml
 
 from mmedge_lab.simulation.flight_folder import flights_in
-from mmedge_lab.training import Report, TrainingError, part_of
+from mmedge_lab.training import Report, part_of
 from mmedge_lab.training.bundle_files import (
     LICENCE,
     data_facts,
     domain_of,
     export_facts,
     file_entry,
-    finish_bundle,
+    new_bundle,
     require_free,
     software_facts,
     write_manifest,
 )
 from mmedge_lab.training.checkpoint import (
-    disk_error,
-    new_folder,
     save_checkpoint,
     work_beside,
     work_folder,
 )
 from mmedge_lab.training.detector_evaluation import accuracy_by_set
 from mmedge_lab.training.detector_training import (
-    CHECKPOINT,
     DetectorSettings,
     DetectorTraining,
     TrainedDetector,
@@ -79,7 +75,6 @@ class DetectorRequest:
     out: Path
     judged: Mapping[str, Path] = field(default_factory=dict)
     settings: DetectorSettings = field(default_factory=DetectorSettings)
-    resume: bool = False
     keep_work: bool = False
     begin_with: Path | None = None
 
@@ -98,41 +93,35 @@ def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
     :raises EncodingError: if a library is missing
     """
     settings = request.settings
-    try:
-        require_free(request.out)
-        pictures = open_pictures(request.flights)
-        flights = () if pictures else flights_in(request.flights)
-        judged = {name: flights_in(folder) for name, folder in request.judged.items()}
-        with work_folder(request.work, CHECKPOINT, request.resume) as work:
-            prepare_torch(work, settings.threads)
-            pictures = pictures or write_picture_set(
-                flights,
-                work / 'pictures',
-                settings.pictures,
-                lambda share: report(_READ * share, 'reading flights'),
-            )
-            start = None
-            if request.begin_with:
-                start = load_detector(request.begin_with, settings.width)
-                settings = replace(settings, begun_with=start.digest)
-            training = DetectorTraining(pictures, settings, work, start)
-            training.run(part_of(report, _READ, _TRAINED))
-            metrics = _write_levels(
-                request.out,
-                new_folder(work / 'bundle'),
-                {settings.level: (training.network, settings.size)},
-                _some_pictures(pictures),
-                judged,
-                part_of(report, _TRAINED, 1.0),
-                {
-                    'domain': domain_of(pictures.flights),
-                    'training': training_facts(pictures, settings, training.device),
-                },
-            )
-        if not request.keep_work:
-            shutil.rmtree(request.work, ignore_errors=True)
-    except OSError as err:
-        raise disk_error(request.work, CHECKPOINT, err) from err
+    require_free(request.out)
+    pictures = open_pictures(request.flights)
+    flights = () if pictures else flights_in(request.flights)
+    judged = {name: flights_in(folder) for name, folder in request.judged.items()}
+    with work_folder(request.work, request.keep_work) as work:
+        prepare_torch(work, settings.threads)
+        pictures = pictures or write_picture_set(
+            flights,
+            work / 'pictures',
+            settings.pictures,
+            lambda share: report(_READ * share, 'reading flights'),
+        )
+        start = None
+        if request.begin_with:
+            start = load_detector(request.begin_with, settings.width)
+            settings = replace(settings, begun_with=start.digest)
+        training = DetectorTraining(pictures, settings, work, start)
+        training.run(part_of(report, _READ, _TRAINED))
+        metrics = _write_levels(
+            request.out,
+            {settings.level: (training.network, settings.size)},
+            _some_pictures(pictures),
+            judged,
+            part_of(report, _TRAINED, 1.0),
+            {
+                'domain': domain_of(pictures.flights),
+                'training': training_facts(pictures, settings, training.device),
+            },
+        )
     return metrics[settings.level]
 
 
@@ -162,16 +151,11 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
     described, shown = _described_pictures(request.flights)
     judged = {name: flights_in(folder) for name, folder in request.judged.items()}
     places = {NARROW: request.narrow, WIDE: request.wide}
-    work = work_beside(request.out)
-    try:
-        prepare_torch(new_folder(work), 1)
+    with work_folder(work_beside(request.out)) as work:
+        prepare_torch(work, 1)
         detectors = {width: load_detector(place, width) for width, place in places.items()}
-        part = new_folder(work / 'bundle')
-        for width, name in STARTING_POINTS.items():
-            _save_starting_point(part / name, detectors[width])
-        metrics = _write_levels(
+        return _write_levels(
             request.out,
-            part,
             {
                 level: (detectors[width].network, size)
                 for level, (width, size) in CAMERA_LEVELS.items()
@@ -186,52 +170,49 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
                     for width, place in places.items()
                 },
             },
+            {STARTING_POINTS[width]: detector for width, detector in detectors.items()},
         )
-    except OSError as err:
-        raise TrainingError(
-            f'{err.filename or work}: {err.strerror or err}; make room there and try again'
-        ) from err
-    shutil.rmtree(work, ignore_errors=True)
-    return metrics
 
 
 def _write_levels(
     out: Path,
-    part: Path,
     networks: Mapping[str, tuple[Any, tuple[int, int]]],
     shown: Sequence[Picture],
     judged: Mapping[str, Sequence[Path]],
     report: Report,
     content: Mapping[str, Any],
+    starting_points: Mapping[str, TrainedDetector] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Export, check and judge networks with their input sizes; put a bundle of them in its place.
 
-    :param part: folder to write it in first, on the same disk
     :param content: further entries of the manifest
+    :param starting_points: by file what later trainings begin with
     :return: the figures by level and set
     """
     levels, exports, metrics = {}, {}, {}
-    for place, (level, (network, size)) in enumerate(networks.items()):
-        weights = part / f'{level}.onnx'
-        rest = part_of(report, place / len(networks), (place + 1) / len(networks))
-        rest(0.0, f'exporting {level}')
-        exports[level] = export_facts(export_detector(network, weights, size, shown))
-        levels[level] = {**file_entry(weights), 'input_size': list(size)}
-        metrics[level] = accuracy_by_set(weights, judged, rest, f'judging {level}')
-    default = DEFAULT_LEVEL if DEFAULT_LEVEL in levels else next(iter(levels))
-    write_manifest(
-        part,
-        out.name,
-        {
-            'camera': {'default': default, 'levels': levels},
-            'labels': list(CLASSES),
-            **content,
-            'export': exports,
-            'metrics': metrics,
-            'licence': LICENCE,
-        },
-    )
-    finish_bundle(part, out)
+    with new_bundle(out) as part:
+        for name, detector in (starting_points or {}).items():
+            _save_starting_point(part / name, detector)
+        for place, (level, (network, size)) in enumerate(networks.items()):
+            weights = part / f'{level}.onnx'
+            rest = part_of(report, place / len(networks), (place + 1) / len(networks))
+            rest(0.0, f'exporting {level}')
+            exports[level] = export_facts(export_detector(network, weights, size, shown))
+            levels[level] = {**file_entry(weights), 'input_size': list(size)}
+            metrics[level] = accuracy_by_set(weights, judged, rest, f'judging {level}')
+        default = DEFAULT_LEVEL if DEFAULT_LEVEL in levels else next(iter(levels))
+        write_manifest(
+            part,
+            out.name,
+            {
+                'camera': {'default': default, 'levels': levels},
+                'labels': list(CLASSES),
+                **content,
+                'export': exports,
+                'metrics': metrics,
+                'licence': LICENCE,
+            },
+        )
     return metrics
 
 

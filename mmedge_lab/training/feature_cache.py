@@ -14,27 +14,36 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.judging.bench import flight_subject
-from mmedge_lab.training import TrainingError
+from mmedge_lab.training import OnShare, TrainingError
 from mmedge_lab.training.checkpoint import read_index, whole_folder
+from mmedge_lab.training.picture_set import describe_flight
 from mmedge_lab.training.window_truth import WindowTruth, window_truth
-from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Unit
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, ModalityConfiguration, Unit
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
+from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
+from mmedge_ros.geometry import GeometryError
+from mmedge_ros.geometry.ego_motion import EgoMotion, carried
+from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
+from mmedge_ros.geometry.transforms import TransformTree
 from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.recorded_truth import GROUND_TRUTH
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image
-from mmedge_ros.tracking.radar_grid import RADAR_INPUT
+from mmedge_ros.sensing.radar.filter import RadarLimits
+from mmedge_ros.tracking.radar_grid import RADAR_INPUT, radar_fusion_input
 
 SHAPES = {CAMERA: CAMERA_GRID, RADAR: RADAR_INPUT}
 SCAN = 'scan'
@@ -47,19 +56,10 @@ _INDEX, _UNITS = 'index.json', 'units.npz'
 Grid = NDArray[np.float16]
 
 
-class RecordingEncoder(Protocol):
-    """Encodes the units of one recording as a flight would, for one level of a modality."""
-
-    def __call__(self, unit: Unit) -> tuple[Grid, Grid]:
-        """Return what fusion takes of a unit, and its own grid.
-
-        Of a camera both are the same (64, 30, 40); of a radar (20, 30, 40) and (16, 30, 40).
-
-        :raises SensingError: if the message cannot be decoded
-        :raises EncodingError: if the network fails on it
-        """
-
-
+# Returns what fusion takes of a unit, and its own grid: of a camera both are the same
+# (64, 30, 40), of a radar (20, 30, 40) and (16, 30, 40). Raises SensingError where the message
+# cannot be decoded, EncodingError where the network fails on it.
+RecordingEncoder = Callable[[Unit], tuple[Grid, Grid]]
 OpenEncoders = Callable[[Recording], Mapping[tuple[str, str], RecordingEncoder]]
 FindTruth = Callable[[Recording], GroundTruth]
 
@@ -76,8 +76,8 @@ class UnitTimes(NamedTuple):
 class CachedFlight:
     """One flight: ``grids`` by modality (or SCAN) and level, ``units`` by modality, the truth.
 
-    ``size`` is width and height of the pictures; for ``key`` see `cache_key`. ``seed`` is that of
-    the simulated flight, else the recording itself.
+    ``size`` is width and height of the pictures; ``key`` is a digest of what all of it depends
+    on. ``seed`` is that of the simulated flight, else the recording itself.
     """
 
     name: str
@@ -91,16 +91,6 @@ class CachedFlight:
     def levels(self, modality: str) -> tuple[str, ...]:
         """Return the levels of a modality."""
         return tuple(level for kind, level in self.grids if kind == modality)
-
-
-def cache_key(flight: Mapping[str, Any], made_from: Mapping[str, Any], stride_ns: int) -> str:
-    """Return the digest of what the cache of one flight depends on.
-
-    :param flight: what makes the flight what it is
-    :param made_from: encoders, and what stands in for the truth
-    """
-    content = json.dumps([_LAYOUT, flight, made_from, stride_ns], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def flights_digest(flights: Sequence[CachedFlight]) -> str:
@@ -184,7 +174,7 @@ def read_flight(folder: Path) -> CachedFlight:
         return CachedFlight(name, (width, height), grids, units, truth, key, seed)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as err:
         raise TrainingError(
-            f'{folder} cannot be used ({str(err)[:200]}); remove it and go on with --resume'
+            f'{folder} cannot be used ({str(err)[:200]}); remove it and run the same command again'
         ) from err
 
 
@@ -297,3 +287,113 @@ def _picture_size(units: Sequence[Unit], flight: Path) -> tuple[int, int]:
             continue
         return width, height
     raise TrainingError(f'{flight}: it has no picture that can be read; leave it out')
+
+
+# Boxes are not needed here: a high threshold leaves hardly one to sort out.
+_NO_BOXES = DetectorParameters(score_threshold=1.0)
+_LARGEST_FLOAT16 = 65504.0
+
+
+class RecordingGeometry:
+    """Sensor poses of a recording at any instant, with odometry where there is any."""
+
+    def __init__(self, recording: Recording, frames: Mapping[str, str]) -> None:
+        tree = TransformTree()
+        for transform in recording.transforms:
+            tree.add(transform.parent, transform.child, transform.transform)
+        self._ego = recording.ego_motion() or EgoMotion()
+        self._still = resolve_geometry(
+            tree,
+            recording.camera,
+            frames.get(CAMERA, ''),
+            frames.get(RADAR, ''),
+            self._ego.base_frame or BASE_FRAME,
+        )
+
+    def at(self, stamp_ns: int) -> SensorGeometry:
+        """Return the poses at an instant."""
+        state = self._ego.nearest(stamp_ns)
+        return self._still if state is None else carried(self._still, state, self._ego.frame_id)
+
+
+def sensor_frames(recording: Recording) -> dict[str, str]:
+    """Return the frame of each modality's sensor, as its first unit names it."""
+    frames: dict[str, str] = {}
+    for unit in recording.units():
+        frames.setdefault(unit.modality, unit.frame_id)
+        if len(frames) == len(recording.modalities):
+            break
+    return frames
+
+
+def bundle_encoders(
+    bundle: Path, levels: Sequence[str], recording: Recording
+) -> dict[tuple[str, str], RecordingEncoder]:
+    """Return an encoder for each of some levels of a bundle, for the units of one recording.
+
+    :param levels: those wanted; () for all
+    :raises EncodingError: if the bundle cannot be used
+    """
+    encoders = _opened(bundle)
+    geometry = RecordingGeometry(recording, sensor_frames(recording))
+    made: dict[tuple[str, str], RecordingEncoder] = {}
+    for kind, encode in ((CAMERA, _camera_grids), (RADAR, _radar_grids)):
+        for level in levels or encoders[kind].levels:
+            configuration = ModalityConfiguration(kind, 0.0, level)
+            made[kind, level] = partial(encode, encoders[kind], configuration, geometry)
+    return made
+
+
+def cache_flight(
+    flight: Path,
+    folder: Path,
+    bundle: Path,
+    made_from: Mapping[str, Any],
+    stride_ns: int,
+    levels: Sequence[str],
+    teacher: FindTruth | None,
+    on_share: OnShare,
+) -> None:
+    """Encode a flight with levels of a bundle, unless that was done before.
+
+    :param made_from: what it depends on beside the flight: plain values
+    :param levels: () for all
+    :param teacher: the detector that stands in for the truth, None where flights have their own
+    """
+    made = {**describe_flight(flight), 'levels': list(levels)}
+    content = json.dumps([_LAYOUT, made, made_from, stride_ns], sort_keys=True)
+    key = hashlib.sha256(content.encode()).hexdigest()
+    write_flight(flight, folder, key, partial(bundle_encoders, bundle, levels), stride_ns, teacher)
+    on_share(1.0)
+
+
+@lru_cache(maxsize=1)
+def _opened(bundle: Path) -> dict[str, UnitEncoder]:
+    camera = CameraEncoder.from_path(bundle, _NO_BOXES)
+    radar = RadarEncoder.from_path(bundle, RadarLimits())
+    return {CAMERA: camera, RADAR: radar}
+
+
+def _camera_grids(
+    encoder: UnitEncoder,
+    configuration: ModalityConfiguration,
+    geometry: RecordingGeometry,  # noqa: ARG001 - a picture is what it is wherever it was taken
+    unit: Unit,
+) -> tuple[Grid, Grid]:
+    grid = encoder.encode(unit, configuration, 0).grid
+    return grid, grid
+
+
+def _radar_grids(
+    encoder: UnitEncoder,
+    configuration: ModalityConfiguration,
+    geometry: RecordingGeometry,
+    unit: Unit,
+) -> tuple[Grid, Grid]:
+    scan = encoder.encode(unit, configuration, 0)
+    try:
+        fused = radar_fusion_input(scan, geometry.at(unit.stamp_ns))
+    except GeometryError as err:
+        raise EncodingError(str(err)) from err
+    clipped = np.clip(fused, -_LARGEST_FLOAT16, _LARGEST_FLOAT16)
+    return clipped.astype(np.float16), scan.grid

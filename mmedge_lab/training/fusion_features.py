@@ -26,8 +26,12 @@ from mmedge_lab.training.bundle_files import (
 )
 from mmedge_lab.training.checkpoint import read_index, whole_folder
 from mmedge_lab.training.detector_training import TrainedDetector
-from mmedge_lab.training.feature_cache import CachedFlight, flights_digest, read_flight
-from mmedge_lab.training.flight_encoders import cache_flight
+from mmedge_lab.training.feature_cache import (
+    CachedFlight,
+    cache_flight,
+    flights_digest,
+    read_flight,
+)
 from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, LEVELS, FusionSettings
 from mmedge_lab.training.grid_projection import LevelNetwork, fit_projections
 from mmedge_lab.training.network_export import export_camera_level, write_graph

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mmedge_lab.judging.bench import few
-from mmedge_lab.policies.trained_rivals import encoders_digest
 from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import (
@@ -22,16 +20,15 @@ from mmedge_lab.training.bundle_files import (
     data_facts,
     domain_of,
     file_entry,
-    finish_bundle,
+    new_bundle,
     require_free,
     software_facts,
     write_manifest,
 )
-from mmedge_lab.training.checkpoint import disk_error, new_folder, work_beside, work_folder
+from mmedge_lab.training.checkpoint import work_beside, work_folder
 from mmedge_lab.training.detector_training import TrainedDetector, checkpoint_of, load_detector
 from mmedge_lab.training.epoch_training import prepare_torch
 from mmedge_lab.training.feature_cache import require_truth
-from mmedge_lab.training.fitted_parts import ENCODERS
 from mmedge_lab.training.fusion_features import Features, FeaturesRequest, prepare_features
 from mmedge_lab.training.fusion_settings import NARROW, WIDE, FusionSettings
 from mmedge_lab.training.teacher import Teacher
@@ -43,7 +40,6 @@ CHECKPOINT = 'fusion.pt'
 VALIDATION = 'validation'
 # Shares of the progress shown.
 _PREPARED, _TRAINED = 0.45, 0.95
-_ROOM = '15 GB'
 _JUDGED = 500
 
 
@@ -51,12 +47,11 @@ _JUDGED = 500
 class FusionRequest:
     """The request for a training: flights and detectors by folder, and where the bundle goes.
 
-    ``most`` of the flights are learned from, spread over the set; 0 for all. ``judged`` names the
-    sets the result is judged on; the one named validation also chooses the best epoch and the
-    threshold. ``features`` is a folder that keeps what encoders make of flights (about 130 MB per
-    flight of 8 s) for other trainings; without it that lies in the work folder beside the bundle,
-    which is removed at the end unless ``keep_work``. ``teacher`` is a detector that stands in for
-    the ground truth.
+    ``judged`` names the sets the result is judged on; the one named validation also chooses the
+    best epoch and the threshold. ``features`` is a folder that keeps what encoders make of flights
+    (about 130 MB per flight of 8 s) for other trainings; without it that lies in the work folder
+    beside the bundle, which is removed at the end unless ``keep_work``. ``teacher`` is a detector
+    that stands in for the ground truth.
     """
 
     flights: Path
@@ -68,9 +63,7 @@ class FusionRequest:
     features: Path | None = None
     teacher: Teacher | None = None
     processes: int = 2
-    resume: bool = False
     keep_work: bool = False
-    most: int = 0
 
     @property
     def work(self) -> Path:
@@ -86,36 +79,30 @@ def train_fusion(request: FusionRequest, report: Report) -> dict[str, Any]:
     :raises ReplayError: if a flight cannot be read
     :raises EncodingError: if a library is missing
     """
-    try:
-        require_free(request.out)
-        sets = {'': few(flights_in(request.flights), request.most)}
-        sets |= {name: flights_in(folder) for name, folder in request.judged.items()}
-        for place in (request.narrow, request.wide):
-            checkpoint_of(place)
-        if request.teacher is None:
-            require_truth([flight for of_set in sets.values() for flight in of_set])
-        with ExitStack() as folders:
-            work = folders.enter_context(work_folder(request.work, CHECKPOINT, request.resume))
-            folder = request.features or work / 'features'
-            if request.features is not None:
-                folders.enter_context(work_folder(folder, CHECKPOINT, resume=True))
-            prepare_torch(work, request.settings.threads)
-            detectors = {
-                NARROW: load_detector(request.narrow, NARROW),
-                WIDE: load_detector(request.wide, WIDE),
-            }
-            features = prepare_features(
-                FeaturesRequest(
-                    detectors, sets, folder, request.settings, request.teacher, request.processes
-                ),
-                part_of(report, 0.0, _PREPARED),
-            )
-            metrics = _train(request, features, detectors, report)
-        if not request.keep_work:
-            shutil.rmtree(request.work, ignore_errors=True)
-        return metrics
-    except OSError as err:
-        raise disk_error(request.work, CHECKPOINT, err, _ROOM) from err
+    require_free(request.out)
+    sets = {'': flights_in(request.flights)}
+    sets |= {name: flights_in(folder) for name, folder in request.judged.items()}
+    for place in (request.narrow, request.wide):
+        checkpoint_of(place)
+    if request.teacher is None:
+        require_truth([flight for of_set in sets.values() for flight in of_set])
+    with ExitStack() as folders:
+        work = folders.enter_context(work_folder(request.work, request.keep_work))
+        folder = request.features or work / 'features'
+        if request.features is not None:
+            folders.enter_context(work_folder(folder, keep=True))
+        prepare_torch(work, request.settings.threads)
+        detectors = {
+            NARROW: load_detector(request.narrow, NARROW),
+            WIDE: load_detector(request.wide, WIDE),
+        }
+        features = prepare_features(
+            FeaturesRequest(
+                detectors, sets, folder, request.settings, request.teacher, request.processes
+            ),
+            part_of(report, 0.0, _PREPARED),
+        )
+        return _train(request, features, detectors, report)
 
 
 def _train(
@@ -139,42 +126,38 @@ def _train(
     )
     training.run(part_of(report, _PREPARED, _TRAINED))
     network = training.network
-    part = new_folder(request.work / 'bundle')
     report(_TRAINED, 'judging')
     metrics, threshold = _judged(network, windows, part_of(report, _TRAINED, 1.0))
-    content: dict[str, Any] = {
-        'domain': domain_of(features.described),
-        **_encoders(features, part),
-    }
-    # A network that sees windows as a whole cannot fly: its bundle has no fusion, only figures.
-    if not settings.whole_window:
+    with new_bundle(request.out) as part:
+        content: dict[str, Any] = {
+            'domain': domain_of(features.described),
+            **_encoders(features, part),
+        }
         check = export_fusion(network, part)
         entries = {name: file_entry(part / f'{name}.onnx') for name in FUSION_PARTS}
         content['fusion'] = {'format': FUSION_FORMAT, **entries, 'threshold': threshold}
         content['export'] = {k: float(v) for k, v in check._asdict().items()}
-    teacher = request.teacher
-    content |= {
-        'metrics': metrics,
-        'training': {
-            'data': {
-                **data_facts(features.described),
-                'truth': f'pseudo-labels of {teacher.name}' if teacher else 'ground truth',
+        teacher = request.teacher
+        content |= {
+            'metrics': metrics,
+            'training': {
+                'data': {
+                    **data_facts(features.described),
+                    'truth': f'pseudo-labels of {teacher.name}' if teacher else 'ground truth',
+                },
+                'detectors': {
+                    name: {'sha256': d.digest, 'epochs': d.epoch, 'settings': d.settings}
+                    for name, d in detectors.items()
+                },
+                'settings': settings.plain(),
+                'course': training.facts(),
+                'software': software_facts(training.device),
             },
-            'detectors': {
-                name: {'sha256': d.digest, 'epochs': d.epoch, 'settings': d.settings}
-                for name, d in detectors.items()
-            },
-            'settings': settings.plain(),
-            'course': training.facts(),
-            ENCODERS: encoders_digest(features.parts.folder),
-            'software': software_facts(training.device),
-        },
-        'licence': LICENCE,
-    }
-    write_manifest(part, request.out.name, content)
-    if load_bundle(part).has_fusion == settings.whole_window:
-        raise TrainingError(f'the bundle in {part} lacks what it should have; train it anew')
-    finish_bundle(part, request.out)
+            'licence': LICENCE,
+        }
+        write_manifest(part, request.out.name, content)
+        if not load_bundle(part).has_fusion:
+            raise TrainingError(f'the bundle in {part} lacks what it should have; train it anew')
     return metrics
 
 

@@ -51,7 +51,7 @@ class FusionSettings:
     taken in one epoch, others in the next; the radar's networks learn from every
     ``radar_step``-th scan. Rates (Hz, 0 = native) are drawn per batch.
     For comparison, ``without`` leaves out parts of the aggregation (SHIFT, DIFFERENCES,
-    AGGREGATION), ``whole_window`` takes a network that sees the window at once in its place.
+    AGGREGATION).
     """
 
     epochs: int = 8
@@ -73,7 +73,6 @@ class FusionSettings:
     judged_windows: int = 300
     randomness: WindowRandomness = WindowRandomness()
     without: tuple[str, ...] = ()
-    whole_window: bool = False
 
     @property
     def stride_ns(self) -> int:

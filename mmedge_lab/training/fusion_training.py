@@ -138,8 +138,6 @@ def network_settings(settings: FusionSettings) -> FusionNetworkSettings:
         shift=SHIFT not in settings.without,
         differences=DIFFERENCES not in settings.without,
         aggregation=AGGREGATION not in settings.without,
-        whole_window=settings.whole_window,
-        window=settings.window,
     )
 
 
@@ -151,11 +149,7 @@ def load_network(checkpoint: Path) -> Any:
     content = load_checkpoint(checkpoint)
     try:
         known = content['settings']
-        settings = FusionSettings(
-            without=tuple(known['without']),
-            whole_window=bool(known['whole_window']),
-            window=float(known['window']),
-        )
+        settings = FusionSettings(without=tuple(known['without']))
         network = FusionNetwork(network_settings(settings))
         network.load_state_dict(content['best'] or content['average'])
     except (KeyError, TypeError, ValueError, RuntimeError) as err:

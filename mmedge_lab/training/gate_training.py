@@ -9,11 +9,11 @@ Other flights certify thresholds, in closed loop.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,8 @@ from numpy.typing import NDArray
 from mmedge_lab.judging.bench import flight_subject
 from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_bundle
 from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load_flight
-from mmedge_lab.policies.trained_rivals import encoders_digest
-from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import OnShare, Report, TrainingError, part_of
-from mmedge_lab.training.bundle_files import bundle_copy, require_free
+from mmedge_lab.training.bundle_files import enter_section, file_entry, new_bundle, require_free
 from mmedge_lab.training.certificate import (
     FEWEST_SEEDS,
     Certificate,
@@ -40,9 +38,7 @@ from mmedge_lab.training.dense_training import (
     log_odds,
     yes_or_no,
 )
-from mmedge_lab.training.fitted_parts import ENCODERS
 from mmedge_lab.training.flight_works import Arrays, FlightArrays, FlightBeginning
-from mmedge_lab.training.gate_file import write_bundle_gate
 from mmedge_lab.training.gate_loop import AtRandom, FlightLoop, JudgedMoment, LoopSettings
 from mmedge_ros.core.data_types import (
     CAMERA,
@@ -55,6 +51,7 @@ from mmedge_ros.core.parameter import parameter
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
 from mmedge_ros.windows.audits import AuditParameters
+from mmedge_ros.windows.bundle_gate import NETWORK, SECTION, WEIGHTS
 from mmedge_ros.windows.feature_fusion import FeatureFusion
 from mmedge_ros.windows.gate import Gate, gate_bytes
 from mmedge_ros.windows.gate_features import FIELDS
@@ -70,6 +67,8 @@ THRESHOLDS: tuple[float, ...] = tuple(
 DELTAS = (0.005, 0.01, 0.02)
 SAMPLES, CALIBRATION = 'samples', 'calibration'
 _CAMERA_RATE, _RADAR_RATE = 30.0, 20.0
+# Audits compare with the usual loss, which is never nothing.
+_LEAST_LOSS = 1e-3
 # Share of the progress shown.
 _SAMPLED = 0.4
 
@@ -198,76 +197,56 @@ def try_gate(
     return {'losses': np.array(losses, np.float64)}
 
 
-@dataclass(frozen=True)
-class GateRequest:
-    """The request for a gate: a bundle, two sets of flights by folder, and where all of it goes.
-
-    ``level`` is that of the camera ('' for one model that serves every level); ``strategy`` is
-    decision or feature, '' for what the bundle does; ``delta`` is the loss that must be
-    certified for a gate to be written at all; ``seconds`` is how much of each flight certifies,
-    0 for all.
-    """
-
-    bundle: Path
-    samples: Path
-    calibration: Path
-    out: Path
-    level: str = 'medium'
-    strategy: str = ''
-    delta: float = 0.01
-    confidence: float = 0.9
-    seconds: float = 0.0
-    settings: GateTrainingSettings = field(default_factory=GateTrainingSettings)
-    jobs: int = 1
-
-    @property
-    def sets(self) -> dict[str, Path]:
-        """The sets, by what they are for."""
-        return {SAMPLES: self.samples, CALIBRATION: self.calibration}
-
-
-def build_gate(request: GateRequest, report: Report) -> list[Certificate]:
+def build_gate(
+    setting: GateSetting,
+    samples: Sequence[Path],
+    calibration: Sequence[Path],
+    out: Path,
+    delta: float,
+    confidence: float,
+    settings: GateTrainingSettings,
+    jobs: int,
+    report: Report,
+) -> list[Certificate]:
     """Train a gate, certify it and, where the wanted loss is certified, write the bundle.
 
     What was replayed before is kept in a folder beside the bundle until that is written.
 
+    :param samples: flights to learn from
+    :param calibration: flights that certify
+    :param out: the new bundle, a copy of that of ``setting``
+    :param delta: the loss that must be certified for a gate to be written at all
+    :param jobs: processes to use; 0 for one per processor
     :return: what is certified of each loss, the wanted one among them
     :raises TrainingError: if it cannot be done with these flights
     :raises EncodingError: if the bundle cannot be used
     """
-    require_free(request.out)
-    bundle = open_bundle(request.bundle, NOMINAL)
-    strategy = request.strategy or (FEATURE if bundle.has_fusion else DECISION)
-    configuration = flown(bundle, request.level, strategy)
-    setting = GateSetting(bundle, strategy, configuration, request.seconds)
-    sets = {name: flights_in(folder) for name, folder in request.sets.items()}
-    made_from = f'{bundle.digest} {strategy} {configuration} {FIELDS}'
-    replayed = FlightArrays(work_beside(request.out), made_from, sets, request.jobs)
-    seeds = [flight_subject(flight).seed for flight in sets[CALIBRATION]]
+    require_free(out)
+    bundle, strategy = setting.bundle, setting.strategy
+    sets = {SAMPLES: samples, CALIBRATION: calibration}
+    made_from = f'{bundle.digest} {strategy} {setting.configuration} {FIELDS}'
+    replayed = FlightArrays(work_beside(out), made_from, sets, jobs)
+    seeds = [flight_subject(flight).seed for flight in calibration]
     if len(set(seeds)) < FEWEST_SEEDS:
         raise TrainingError(
-            f'{request.calibration} holds flights of {len(set(seeds))} seeds; fewer than '
+            f'the flights to certify with are of {len(set(seeds))} seeds; fewer than '
             f'{FEWEST_SEEDS} certify nothing'
         )
-    samples = replayed.of(SAMPLES, partial(collect, setting), part_of(report, 0.0, _SAMPLED))
-    gate, fit = train_gate(joined([GateSamples(**arrays) for arrays in samples]), request.settings)
+    made = replayed.of(SAMPLES, partial(collect, setting), part_of(report, 0.0, _SAMPLED))
+    gate, fit = train_gate(joined([GateSamples(**arrays) for arrays in made]), settings)
     digest = hashlib.sha256(gate_bytes(gate)).hexdigest()[:12]
     rest = part_of(report, _SAMPLED, 1.0)
-    kind = f'{digest}.{request.seconds:g}'
+    kind = f'{digest}.{setting.seconds:g}'
     tried = replayed.of(CALIBRATION, partial(try_gate, gate, setting), rest, 'certifying', kind)
     flights = [[FlightLoss(*row) for row in arrays['losses'].tolist()] for arrays in tried]
     losses = [by_seed(row, seeds) for row in zip(*flights, strict=True)]
-    certificates = [
-        certify(THRESHOLDS, losses, delta, request.confidence)
-        for delta in sorted({*DELTAS, request.delta})
-    ]
-    if any(c.holds and c.delta <= request.delta for c in certificates):
+    certificates = [certify(THRESHOLDS, losses, of, confidence) for of in sorted({*DELTAS, delta})]
+    if any(c.holds and c.delta <= delta for c in certificates):
         facts = {
-            'camera_level': request.level,
+            'camera_level': setting.configuration.of(CAMERA).level,
             'training': fit.facts(),
-            ENCODERS: encoders_digest(request.bundle),
         }
-        with bundle_copy(request.bundle, request.out) as copy:
+        with new_bundle(out, bundle.folder) as copy:
             write_bundle_gate(copy, gate, strategy, [CAMERA], certificates, facts)
         replayed.remove()
     return certificates
@@ -276,6 +255,20 @@ def build_gate(request: GateRequest, report: Report) -> list[Certificate]:
 def joined(parts: Sequence[GateSamples]) -> GateSamples:
     """Put samples of flights together."""
     return GateSamples(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def gate_setting(bundle: Path, level: str, strategy: str, seconds: float = 0.0) -> GateSetting:
+    """Return what a gate is made for: full rates, and the radar's best level.
+
+    :param level: of the camera, '' for one model that serves every level
+    :param strategy: decision or feature, '' for what the bundle does
+    :param seconds: how much of each flight certifies, 0 for all
+    :raises TrainingError: if the bundle lacks the level or the networks
+    :raises EncodingError: if it cannot be used
+    """
+    opened = open_bundle(bundle, NOMINAL)
+    strategy = strategy or (FEATURE if opened.has_fusion else DECISION)
+    return GateSetting(opened, strategy, flown(opened, level, strategy), seconds)
 
 
 def flown(bundle: BundleUnderTest, level: str, strategy: str) -> Configuration:
@@ -292,3 +285,47 @@ def flown(bundle: BundleUnderTest, level: str, strategy: str) -> Configuration:
     camera = ModalityConfiguration(CAMERA, _CAMERA_RATE, level)
     radar = ModalityConfiguration(RADAR, _RADAR_RATE, scans[-1] if scans else '')
     return Configuration(1, 0, (camera, radar))
+
+
+def write_bundle_gate(
+    folder: Path,
+    gate: Gate,
+    strategy: str,
+    slow: Sequence[str],
+    certificates: Sequence[Certificate],
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a gate and what is certified of it into a bundle; an earlier one is replaced.
+
+    :param facts: what else is known of it, plain values
+    :raises OSError: if it cannot be written
+    """
+    (folder / WEIGHTS).write_bytes(gate_bytes(gate))
+    section = {
+        NETWORK: file_entry(folder / WEIGHTS),
+        'strategy': strategy,
+        'slow': list(slow),
+        'thresholds': [
+            {
+                'delta': certificate.delta,
+                'threshold': round(certificate.threshold, 6),
+                'confidence': certificate.confidence,
+                'seeds': certificate.seeds,
+                **_lost(certificate.total),
+            }
+            for certificate in sorted(certificates, key=lambda c: c.delta)
+            if certificate.holds
+        ],
+        **(facts or {}),
+    }
+    enter_section(folder, SECTION, section)
+
+
+def _lost(total: FlightLoss) -> dict[str, float]:
+    return {
+        'early': int(total.early),
+        'iou_loss': round(total.iou / max(total.people, 1), 5),
+        'miss_loss': round(total.missed / max(total.held, 1), 5),
+        'early_loss': max(round(total.early_lost / max(total.early, 1), 5), _LEAST_LOSS),
+        'saved': round(total.saved / max(total.encodes, 1), 5),
+    }

@@ -11,9 +11,7 @@ import numpy as np
 from mmedge_lab.judging.bench import Figure, flight_subject
 from mmedge_lab.judging.bench_table import draw_figure
 from mmedge_lab.judging.flight_bootstrap import Drawings, Estimate
-from mmedge_lab.policies.trained_rivals import encoders_digest
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.fitted_parts import ENCODERS
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
@@ -96,15 +94,13 @@ def fitted_scale(scale: float, nees: Sequence[FloatArray], seeds: Sequence[str])
 def write_noise_scale(bundle: Path, fit: NoiseFit) -> None:
     """Put the scale into a bundle.
 
-    :raises EncodingError: if the manifest cannot be read
     :raises ReportError: if it cannot be written
     """
     text = (
         '# How much larger the variances of tracks usually are than the noise models say, by\n'
-        f'# `mmedge lab train noise` from {fit.samples} samples; '
+        f'# `mmedge lab train fit noise` from {fit.samples} samples; '
         f'mean NEES {fit.left_out.value:.2f} '
         f'({fit.left_out.low:.2f} to {fit.left_out.high:.2f}) on seeds left out.\n'
         f'scale: {fit.scale:.3g}\n'
-        f'{ENCODERS}: {encoders_digest(bundle)}\n'
     )
     write_files(bundle, {NOISE_FILE: text.encode()})

@@ -97,13 +97,10 @@ def repeated(seconds: Sequence[Second]) -> list[Second]:
 
 
 def fit_pictures(
-    flights: Sequence[Path],
-    every: int = 1,
-    on_progress: Callable[[float, str], None] | None = None,
+    flights: Sequence[Path], on_progress: Callable[[float, str], None] | None = None
 ) -> UsualPictures:
     """Look at all flights, and fit what is usual to flights left out one at a time.
 
-    :param every: only each so many-th picture
     :raises TrainingError: if there are too few flights with pictures, or of pictures
     :raises ReplayError: if a flight cannot be read
     """
@@ -111,7 +108,7 @@ def fit_pictures(
     for number, flight in enumerate(flights):
         if on_progress:
             on_progress(number / len(flights), flight.name)
-        looked.append(flight_seconds(flight, {'': same}, every)[''])
+        looked.append(flight_seconds(flight, {'': same})[''])
     return fitted_pictures([seconds for seconds in looked if seconds])
 
 
@@ -162,7 +159,7 @@ def write_pictures(bundle: Path, usual: UsualPictures, flights: int) -> None:
     """
     about = (
         f'How the pictures of {flights} calibration flights look, second by second, by '
-        '`mmedge lab train pictures`.',
+        '`mmedge lab train fit pictures`.',
         'Brightness and contrast of white, and sharpness.',
     )
     write_files(bundle, {PICTURES_FILE: usual_pictures_text(usual, about).encode()})

@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.training import OnShare
-from mmedge_lab.training.feature_cache import FindTruth, recorded_truth
-from mmedge_lab.training.flight_encoders import RecordingGeometry, sensor_frames
+from mmedge_lab.training.feature_cache import (
+    FindTruth,
+    RecordingGeometry,
+    recorded_truth,
+    sensor_frames,
+)
 from mmedge_lab.training.picture_set import CLASSES
 from mmedge_lab.training.window_truth import TrueObjects, window_truth
 from mmedge_ros.core.data_types import RADAR, Unit

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import copy
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import yaml
 from numpy.typing import NDArray
 
-from mmedge_lab.judging.measured_accuracy import without_entry
 from mmedge_lab.simulation.flight_folder import SIMULATOR_VERSION
 from mmedge_lab.simulation.world import LABELS
 from mmedge_lab.training import Report, TrainingError, part_of
-from mmedge_lab.training.bundle_files import bundle_copy, file_entry, require_free
-from mmedge_lab.training.checkpoint import disk_error, work_beside, work_folder
+from mmedge_lab.training.bundle_files import enter_section, file_entry, new_bundle, require_free
+from mmedge_lab.training.checkpoint import work_beside, work_folder
 from mmedge_lab.training.crop_set import (
     CropSet,
     fitted_on,
@@ -31,7 +27,6 @@ from mmedge_lab.training.network_export import write_graph
 from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork
 from mmedge_lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, label_of
 from mmedge_lab.training.recogniser_training import (
-    CHECKPOINT,
     FORM,
     RecogniserSettings,
     RecogniserTraining,
@@ -40,7 +35,6 @@ from mmedge_lab.training.recogniser_training import (
 from mmedge_lab.training.semantic_centres import fit_exits, fit_semantic_centres
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.core.plain_values import plain_values
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.classifier_description import ATTRIBUTES as ATTRIBUTE_OUTPUT
 from mmedge_ros.encoding.classifier_description import EXIT, FORMAT, LOGITS, SECTION
 from mmedge_ros.encoding.semantic_memory import SemanticCentres, centres_as_bytes
@@ -53,21 +47,6 @@ _CENTRE_OBJECTS = 800
 _ERROR = 0.01
 _CROPS_SHARE, _TRAINED_SHARE = 0.4, 0.95
 _LARGEST_DIFFERENCE = 0.05
-
-
-@dataclass(frozen=True)
-class RecogniserRequest:
-    """The request for a recogniser: the bundle that is copied, and where the copy goes.
-
-    ``crops`` is a folder that keeps the crops of the scenes.
-    """
-
-    bundle: Path
-    out: Path
-    crops: Path
-    settings: RecogniserSettings = field(default_factory=RecogniserSettings)
-    jobs: int = 1
-    resume: bool = False
 
 
 class Outputs(NamedTuple):
@@ -83,27 +62,23 @@ class Outputs(NamedTuple):
         return said
 
 
-def run_recogniser(request: RecogniserRequest, report: Report) -> dict[str, Any]:
-    """Train a recogniser, fit its semantic memory, and write the bundle.
+def run_recogniser(
+    bundle: Path, out: Path, crops: Path, settings: RecogniserSettings, jobs: int, report: Report
+) -> dict[str, Any]:
+    """Train a recogniser, fit its semantic memory, and write both into a copy of a bundle.
 
+    :param crops: folder that keeps the crops of the scenes
+    :param jobs: processes to use; 0 for one per processor
     :return: its figures on scenes that it did not learn from
     :raises TrainingError: if it cannot be done
     :raises EncodingError: if the bundle cannot be used
     """
-    require_free(request.out)
-    settings = request.settings
-    crops = write_crops(
-        request.crops, settings.scenes, request.jobs, part_of(report, 0.0, _CROPS_SHARE)
-    )
-    work = work_beside(request.out)
-    with work_folder(work, CHECKPOINT, request.resume) as folder:
-        try:
-            training = RecogniserTraining(learned(crops), settings, folder)
-            training.run(part_of(report, _CROPS_SHARE, _TRAINED_SHARE))
-        except OSError as err:
-            raise disk_error(folder, CHECKPOINT, err) from err
-        figures = write_recogniser(training.network, crops, settings, request)
-    shutil.rmtree(work, ignore_errors=True)
+    require_free(out)
+    seen = write_crops(crops, settings.scenes, jobs, part_of(report, 0.0, _CROPS_SHARE))
+    with work_folder(work_beside(out)) as folder:
+        training = RecogniserTraining(learned(seen), settings, folder)
+        training.run(part_of(report, _CROPS_SHARE, _TRAINED_SHARE))
+        figures = write_recogniser(training.network, seen, settings, bundle, out)
     report(1.0, 'written')
     return figures
 
@@ -112,12 +87,13 @@ def write_recogniser(
     network: RecogniserNetwork,
     crops: CropSet,
     settings: RecogniserSettings,
-    request: RecogniserRequest,
+    bundle: Path,
+    out: Path,
 ) -> dict[str, Any]:
-    """Fit the semantic memory of a trained network, and write the bundle with both."""
+    """Fit the semantic memory of a trained network, and write both into a copy of a bundle."""
     centres, exits = fit_memory(network, crops)
     figures = accuracy(network, judged(crops))
-    with bundle_copy(request.bundle, request.out) as part:
+    with new_bundle(out, bundle) as part:
         for old in part.glob('recogniser*'):
             old.unlink()
         stages = export_recogniser(network, part)
@@ -140,12 +116,7 @@ def write_recogniser(
             },
             'accuracy': figures,
         }
-        path = part / MANIFEST
-        # The rest of the text stays as it was written.
-        text = without_entry(path.read_text(encoding='utf-8'), SECTION)
-        entry = {SECTION: plain_values(section, 4)}
-        text += yaml.safe_dump(entry, sort_keys=False, width=96, default_flow_style=None)
-        path.write_text(text, encoding='utf-8')
+        enter_section(part, SECTION, plain_values(section, 4))
     return figures
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.training import TrainingError
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.classifier_description import odds
 from mmedge_ros.encoding.semantic_memory import SemanticCentres, accumulated, whitened
@@ -51,18 +50,9 @@ def fit_semantic_centres(
         help where it is wrong as well
     :param classes: J; those without a vector lie in the middle of the others, as near to one as
         to another, until the first of them is met
-    :raises TrainingError: if vectors and labels do not fit together, or a class has none
     """
-    known, others = np.asarray(labels, int), np.asarray(held_out_labels, int)
-    _require_fitting(vectors, known, held_out, others)
-    counts = np.bincount(np.maximum(known, 0), minlength=classes or 0).astype(float)
-    if known.min() < 0 or (not counts.all() if classes is None else len(counts) > classes):
-        missing = np.flatnonzero(counts == 0.0).tolist()
-        raise TrainingError(
-            f'classes {missing} have no vector; number those that there are from 0'
-            if classes is None
-            else f'labels {known.min()} to {known.max()} of {classes} classes'
-        )
+    known = np.asarray(labels, int)
+    counts = np.bincount(known, minlength=classes or 0).astype(float)
     there = counts > 0.0
     centres, origins, whitening = [], [], []
     for of_tap in vectors:
@@ -168,23 +158,3 @@ def fit_exits(
         thresholds.append(math.floor(least * _SCALE) / _SCALE if math.isfinite(least) else NEVER)
         left &= sure < thresholds[-1]
     return tuple(thresholds)
-
-
-def _require_fitting(
-    vectors: Sequence[FloatArray],
-    labels: np.ndarray,
-    held_out: Sequence[FloatArray],
-    held_out_labels: np.ndarray,
-) -> None:
-    taps = list(zip(vectors, held_out, strict=False))
-    fits = len(vectors) == len(held_out) > 0 and len(labels) > 0
-    for one, other in taps:
-        fits &= one.ndim == other.ndim == 2 and one.shape[1:] == other.shape[1:]
-        fits &= len(one) == len(labels) and len(other) == len(held_out_labels)
-        fits &= bool(np.isfinite(one).all() and np.isfinite(other).all())
-    if not fits:
-        shapes = [(one.shape, other.shape) for one, other in taps]
-        raise TrainingError(
-            f'vectors {shapes} of {len(vectors)} and {len(held_out)} taps do not fit '
-            f'{len(labels)} and {len(held_out_labels)} labels, or hold what is no number'
-        )

@@ -26,11 +26,10 @@ from mmedge_lab.simulation.camera import CameraSimulator, as_jpeg
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.bundle_files import (
     file_entry,
-    finish_bundle,
+    new_bundle,
     require_free,
     write_manifest,
 )
-from mmedge_lab.training.checkpoint import new_folder, work_beside
 from mmedge_lab.training.scene_pictures import truth_of
 from mmedge_lab.worker_processes import WorkError, value_within
 from mmedge_ros import __version__
@@ -54,6 +53,8 @@ _KEEPS_UP = 1.0 / 30.0
 # Two times that differ by less are alike on a machine that does other things as well.
 _ALIKE = 1.1
 UNKNOWN = 'unknown'
+# Bytes: networks of users do not go into a repository.
+_LARGEST = 1 << 40
 # What networks call the classes that the rest of the package knows.
 CLASS_WORDS = {
     PERSON: (PERSON, 'people', 'pedestrian', 'human', 'man', 'woman'),
@@ -134,21 +135,12 @@ def build_bundle(
     :raises EncodingError: if .pt weights cannot be exported
     """
     require_free(request.out)
-    work = work_beside(request.out)
-    try:
-        part = new_folder(work)
+    with new_bundle(request.out, largest=_LARGEST) as part:
         trials = _tried(request, part, pictures, report)
         ordered = ascending(trials)
         write_manifest(part, request.out.name, _content(request, part, ordered))
         for level in ordered:
             _require_whole(part, level)
-        finish_bundle(part, request.out, math.inf)
-    except OSError as err:
-        raise TrainingError(
-            f'{err.filename or work}: {err.strerror or err}; make room there and try again'
-        ) from err
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     return ordered
 
 

@@ -30,7 +30,7 @@ from mmedge_ros.encoding.bundle.manifest import Manifest
 from mmedge_ros.encoding.bundle.number_file import LARGEST_NUMBERS, number_bytes, read_numbers
 
 SECTION, WEIGHTS = 'predictor', 'predictor.npz'
-_REMEDY = 'train it again: mmedge lab train predictor'
+_REMEDY = 'train it again: mmedge lab train fit predictor'
 # Standardised inputs are cut here: what was never seen in training must not run away.
 _CUT = 3.0
 # Where coordinates of a configuration are zero, and what they are counted in: steps of a level,

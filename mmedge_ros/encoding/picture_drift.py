@@ -7,7 +7,7 @@ what is usual is summed up (CUSUM, Page, 1954), so that small ones that last cou
 do.
 
 What is usual is in ``usual_pictures.yaml`` beside the manifest, made by
-`mmedge lab train pictures`::
+`mmedge lab train fit pictures`::
 
     distance: {limit: 0.51, alarm: 4.2}
     flicker: {limit: 0.031, alarm: 6.0}
@@ -135,7 +135,7 @@ def _bounds(path: Path, name: str, entry: Any) -> Bounds:
     if not all(_is_positive(value) for value in values):
         raise EncodingError(
             f'{path} has {name} {shown(entry)}; it must be {{limit: ..., alarm: ...}}, both above '
-            f'0 and at most {_LARGEST:g}; make it again with `mmedge lab train pictures`'
+            f'0 and at most {_LARGEST:g}; make it again with `mmedge lab train fit pictures`'
         )
     return Bounds(*(float(value) for value in values if value is not None))
 
@@ -155,7 +155,7 @@ def _seconds(path: Path, text: Any) -> FloatArray:
     if not fits or not (np.isfinite(rows).all() and (rows >= 0.0).all() and rows.max() < _LARGEST):
         raise EncodingError(
             f'{path} has pictures {shown(text)}; it must be {_FEWEST} to {_MOST} lines of '
-            f'{len(_NAMES)} numbers; make it again with `mmedge lab train pictures`'
+            f'{len(_NAMES)} numbers; make it again with `mmedge lab train fit pictures`'
         )
     return np.asarray(rows)
 

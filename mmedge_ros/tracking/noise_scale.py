@@ -7,7 +7,7 @@ which is estimated from its innovations (variance learning: West and Harrison, "
 Forecasting and Dynamic Models", sections 4.5 and 10.8). The factor is common to the prediction and
 the measurement, so that gains and means are those of the filter without it. What it is before
 anything is learned was fitted to flights and comes with the model bundle
-(`mmedge lab train noise`).
+(`mmedge lab train fit noise`).
 """
 
 from __future__ import annotations

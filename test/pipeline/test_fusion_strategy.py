@@ -11,7 +11,7 @@ from hand_made_gates import gate
 from hand_made_pictures import usual_pictures
 
 from mmedge_lab.training.certificate import Certificate, FlightLoss
-from mmedge_lab.training.gate_file import write_bundle_gate
+from mmedge_lab.training.gate_training import write_bundle_gate
 from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
@@ -150,7 +150,7 @@ def test_usual_pictures_are_the_bundles_where_it_knows_any(tmp_path: Path) -> No
         assert drift is not None
         assert len(drift.usual.seconds) == 2000
     (model / PICTURES_FILE).write_text('pictures: none')
-    with pytest.raises(EncodingError, match='mmedge lab train pictures'):
+    with pytest.raises(EncodingError, match='mmedge lab train fit pictures'):
         open_pipeline(model, ungated)
 
 

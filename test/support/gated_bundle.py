@@ -8,7 +8,7 @@ import numpy as np
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_lab.training.certificate import Certificate, FlightLoss
-from mmedge_lab.training.gate_file import write_bundle_gate
+from mmedge_lab.training.gate_training import write_bundle_gate
 from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.windows.gate import Gate
 from mmedge_ros.windows.gate_features import FIELDS

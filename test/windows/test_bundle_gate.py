@@ -12,7 +12,7 @@ from hand_made_gates import gate, gate_features
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_lab.training.certificate import Certificate, FlightLoss
-from mmedge_lab.training.gate_file import write_bundle_gate
+from mmedge_lab.training.gate_training import write_bundle_gate
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.windows import SkippingError

@@ -93,7 +93,7 @@ def bench(request: BenchRequest, *, every: int = 1) -> Bench:
     usual = read_usual_pictures(folder)
     if usual is None:
         raise EncodingError(
-            f'{folder} does not say how pictures look; `mmedge lab train pictures` adds it'
+            f'{folder} does not say how pictures look; `mmedge lab train fit pictures` adds it'
         )
     return Bench(
         'Unusual pictures',

@@ -1,8 +1,8 @@
 """Feature fusion trained with and without its parts, judged on the same windows.
 
 Networks are checkpoints of `mmedge lab train fusion`: with ``--without`` a part of the temporal
-aggregation is left out, and with ``--whole-window`` 3-D convolutions stand in its place. Those of
-one seed saw the same windows in the same order. Beside them stands the newest picture alone.
+aggregation is left out. Those of one seed saw the same windows in the same order. Beside them
+stands the newest picture alone.
 """
 
 from __future__ import annotations
@@ -78,8 +78,6 @@ def bench(
 def network_name(settings: dict[str, Any]) -> str:
     """Return what a trained network is called in the table."""
     parts = [f'without {part}' for part in settings.get('without', ())]
-    if settings.get('whole_window'):
-        parts.append('whole-window (3-D) encoder')
     seed = f', seed {settings["seed"]}' if settings.get('seed') else ''
     return (' and '.join(parts) or FULL) + seed
 

@@ -74,7 +74,7 @@ def judged(bundle: Path, by_scene: bool, windows: SampledWindows) -> Sums:
         surface = bundle_surface(bundle, manifest_of(bundle))
         if surface is None:
             raise UnmeasuredError(
-                'the bundle holds no predictor; `mmedge lab train predictor` makes one'
+                'the bundle holds no predictor; `mmedge lab train fit predictor` makes one'
             )
         made = predicted(windows, surface, table, space)
     return {

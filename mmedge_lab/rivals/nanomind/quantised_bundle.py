@@ -15,7 +15,7 @@ import numpy as np
 from mmedge_lab.rivals.nanomind import QuantisationError
 from mmedge_lab.rivals.nanomind.stage_precision import FP32, Candidate, Stage, best, candidates
 from mmedge_lab.training import Report
-from mmedge_lab.training.bundle_files import bundle_copy, file_entry, require_free, write_manifest
+from mmedge_lab.training.bundle_files import file_entry, new_bundle, require_free, write_manifest
 from mmedge_lab.training.detector_evaluation import evaluate_detector
 from mmedge_lab.training.flight_pictures import (
     LabelledPicture,
@@ -123,7 +123,7 @@ def quantise(
             for stage in brick.stages:
                 stage.fed.clear()
         report(0.95, 'writing the bundle')
-        with bundle_copy(folder, out) as part:
+        with new_bundle(out, folder) as part:
             replace_files(part, bricks)
         load_bundle(out)
     return {

@@ -147,16 +147,11 @@ def export_fusion(
 ) -> FusionExportCheck:
     """Write the graphs of FUSION_PARTS into a folder, and check them on random streams.
 
-    :param network: trained, with streaming aggregators; it stays as it is
+    :param network: trained; it stays as it is
     :param half: store weights as float16; arithmetic stays float32
     :raises TrainingError: if the graphs do not compute what the network does
     :raises OSError: if a file cannot be written
     """
-    if network.settings.whole_window:
-        raise TrainingError(
-            'a network with whole_window cannot be exported: it does not stream; train one '
-            'without it'
-        )
     still = copy.deepcopy(network).float().cpu().eval()
     _settle_standardisation(still)
     if half:

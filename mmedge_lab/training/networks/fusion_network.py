@@ -20,7 +20,6 @@ from mmedge_lab.training.networks.aggregator import (
     Standardise,
     for_convolution,
 )
-from mmedge_lab.training.networks.whole_window_encoder import WINDOW, WholeWindowEncoder
 from mmedge_ros.encoding.feature_grid import (
     CAMERA_CHANNELS,
     GRID_CLASSES,
@@ -124,18 +123,12 @@ class FusionBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class FusionNetworkSettings:
-    """What the network is made of; see `Aggregator` for the first three switches.
-
-    ``whole_window`` puts `WholeWindowEncoder` in the place of both aggregators: that network
-    can be trained and judged, but not be exported, and is for windows of one length (s) only.
-    """
+    """What the network is made of; see `Aggregator` for the switches."""
 
     shift: bool = True
     differences: bool = True
     aggregation: bool = True
-    whole_window: bool = False
     width: int = WIDTH
-    window: float = WINDOW
 
 
 class FusionNetwork(nn.Module):  # type: ignore[misc]
@@ -144,8 +137,16 @@ class FusionNetwork(nn.Module):  # type: ignore[misc]
     def __init__(self, settings: FusionNetworkSettings | None = None) -> None:
         super().__init__()
         self.settings = s = settings or FusionNetworkSettings()
-        self.camera = _temporal_encoder(CAMERA_CHANNELS, s)
-        self.radar = _temporal_encoder(RADAR_CHANNELS, s)
+        self.camera, self.radar = (
+            Aggregator(
+                channels,
+                s.width,
+                shift=s.shift,
+                differences=s.differences,
+                aggregation=s.aggregation,
+            )
+            for channels in (CAMERA_CHANNELS, RADAR_CHANNELS)
+        )
         self.head = FusionHead(CAMERA_CHANNELS, RADAR_CHANNELS, s.width)
 
     def set_statistics(self, camera: tuple[Tensor, Tensor], radar: tuple[Tensor, Tensor]) -> None:
@@ -162,15 +163,3 @@ class FusionNetwork(nn.Module):  # type: ignore[misc]
         radar = self.radar(batch.radar, batch.radar_seconds, batch.radar_valid)
         maps: Tensor = self.head(camera, radar)
         return maps
-
-
-def _temporal_encoder(channels: int, settings: FusionNetworkSettings) -> nn.Module:
-    if settings.whole_window:
-        return WholeWindowEncoder(channels, settings.width, settings.window)
-    return Aggregator(
-        channels,
-        settings.width,
-        shift=settings.shift,
-        differences=settings.differences,
-        aggregation=settings.aggregation,
-    )

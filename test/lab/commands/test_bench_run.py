@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from mmedge_lab.commands.bench_run import BENCHES
 from mmedge_lab.commands.main import lab_app
+from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.result_pages import write_pages
 
 
 def run(*arguments: object):  # type: ignore[no-untyped-def]
@@ -123,18 +125,17 @@ def test_kept_tables_become_pages(tmp_path: Path) -> None:
         'notes': ['a note'],
     }
     (tmp_path / 'reuse.json').write_text(json.dumps(content))
-    result = run('results', tmp_path / 'reuse.json', '--folder', tmp_path / 'kept')
-    assert result.exit_code == 0, result.stderr
-    page = tmp_path / 'kept/reuse.md'
+    (page,) = write_pages(tmp_path / 'kept', [tmp_path / 'reuse.json'])
     generated = page.read_text()
     assert generated.startswith('# Reuse')
     for by_hand in ('## By hand\n\n0.5 of it', 'other words'):
         page.write_text(generated.replace('a note', 'an older note') + f'\n{by_hand}\n')
         for _ in range(2):
-            run('results', '--folder', tmp_path / 'kept')
+            write_pages(tmp_path / 'kept')
             assert page.read_text() == f'{generated}\n{by_hand}\n'
     page.write_text('# Reuse\n\nAll by hand.\n')
-    run('results', '--folder', tmp_path / 'kept')
+    write_pages(tmp_path / 'kept')
     assert page.read_text() == f'{generated}\n# Reuse\n\nAll by hand.\n'
     (tmp_path / 'kept/reuse.json').write_text('[]')
-    assert 'is no table of a bench' in run('results', '--folder', tmp_path / 'kept').stderr
+    with pytest.raises(EvaluationError, match='is no table of a bench'):
+        write_pages(tmp_path / 'kept')

@@ -1,4 +1,4 @@
-"""`mmedge lab evaluate-bundle`: from a bundle and a set to a report."""
+"""`mmedge lab evaluate-bundle`: from a bundle or a detector and a set to a report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import yaml
 from bag_fixtures import recording, write_bag
+from painted_flight import Seen, write_painted_flight
 from tiny_bundle import write_tiny_bundle
+from tiny_detector import write_tiny_detector
 from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner, Result
 
@@ -112,11 +114,9 @@ def test_configurations_differ_by_rate_and_level_and_are_entered_into_the_bundle
 ) -> None:
     own = Path(shutil.copytree(bundle, tmp_path / 'tiny'))
     out = tmp_path / 'out'
-    result = run(own, flights, '--flights', 1, '--jobs', 1, '--out', out)
+    result = run(own, flights, '--flights', 1, '--jobs', 1, '--enter', '--out', out)
     assert result.exit_code == 0, result.output
     assert len(table(out, 'configurations')) == 2 * 3 * 3
-    entered = CliRunner().invoke(app, ['lab', 'model', 'accuracy', str(own), str(out)])
-    assert entered.exit_code == 0, entered.output
     entry = yaml.safe_load((own / 'manifest.yaml').read_text())['accuracy']
     assert len(entry['configurations']) == 18
     assert entry['flights'] == ['first']
@@ -148,3 +148,15 @@ def test_a_set_without_ground_truth_is_one_sentence(tmp_path: Path, bundle: Path
     sentence = refusal(run(bundle, tmp_path / 'set', *options, '--out', tmp_path / 'out'))
     assert 'ground truth is needed' in sentence
     assert 'only' in sentence
+
+
+def test_a_detector_alone_is_judged_in_a_table_and_as_json(tmp_path: Path) -> None:
+    carried = write_tiny_detector(tmp_path / 'carried.onnx')
+    person = Seen('person', (100.0, 50.0, 120.0, 110.0))
+    write_painted_flight(tmp_path / 'set/flight', pictures=3, seen=[person])
+    done = run(carried, tmp_path / 'set', '--pictures', 10, '--out', tmp_path / 'out')
+    assert done.exit_code == 0, done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if 'all: 20 px and more' in line]
+    assert line.split()[-4:] == ['3', '1.000', '1.000', '1.000']
+    content = json.loads((tmp_path / 'out/detector.json').read_text())
+    assert (content['detector'], content['map50_20px']) == ('carried.onnx', 1.0)

@@ -27,10 +27,10 @@ def run(*arguments: object):  # type: ignore[no-untyped-def]
 
 def test_detections_are_tracked_and_the_tracks_judged(folder: Path) -> None:
     out, report = folder / 'new' / 'tracks.txt', folder / 'figures.json'
-    tracked = run('track-mot', folder / 'det.txt', '--out', out, '--width', 640, '--height', 480)
+    tracked = run('mot', folder / 'det.txt', '--out', out, '--width', 640, '--height', 480)
     assert tracked.exit_code == 0
     assert tracked.stdout.strip() == str(out)
-    judged = run('evaluate-mot', folder / 'gt.txt', out, '--out', report)
+    judged = run('mot', out, '--truth', folder / 'gt.txt', '--out', report)
     assert judged.exit_code == 0
     figures = json.loads(report.read_text())
     assert figures['mota'] == 0.95  # the track is believed from the second frame on
@@ -42,7 +42,7 @@ def test_detections_are_tracked_and_the_tracks_judged(folder: Path) -> None:
 
 def test_figures_nobody_can_know_are_null_and_a_dash(folder: Path) -> None:
     report = folder / 'figures.json'
-    judged = run('evaluate-mot', folder / 'gt.txt', folder / 'det.txt', '--out', report)
+    judged = run('mot', folder / 'det.txt', '--truth', folder / 'gt.txt', '--out', report)
     figures = json.loads(report.read_text())
     assert (figures['idf1'], figures['id_switches'], figures['recall']) == (None, None, 1.0)
     assert 'without an id' in judged.stderr
@@ -53,20 +53,20 @@ def test_figures_nobody_can_know_are_null_and_a_dash(folder: Path) -> None:
 def test_nothing_detected_is_an_answer(folder: Path) -> None:
     (folder / 'det.txt').write_text('')
     out = folder / 'tracks.txt'
-    assert run('track-mot', folder / 'det.txt', '--out', out).exit_code == 0
-    assert run('evaluate-mot', folder / 'gt.txt', out).exit_code == 0
+    assert run('mot', folder / 'det.txt', '--out', out).exit_code == 0
+    assert run('mot', out, '--truth', folder / 'gt.txt').exit_code == 0
 
 
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
-        (('evaluate-mot', 'gt.txt', 'bad.txt'), 'bad.txt, line 2: 2 columns'),
-        (('evaluate-mot', 'empty.txt', 'gt.txt'), 'no box that counts'),
-        (('evaluate-mot', 'det.txt', 'gt.txt'), 'without an id'),
-        (('track-mot', 'bad.txt', '--out', 'out.txt'), 'bad.txt, line 2: 2 columns'),
-        (('track-mot', 'det.txt', '--out', 'out.txt', '--fps', '0'), '0 pictures per second'),
-        (('track-mot', 'det.txt', '--out', 'out.txt', '--width', '-3'), 'width is -3 px'),
-        (('track-mot', 'det.txt', '--out', 'gt.txt/out.txt'), 'cannot write'),
+        (('bad.txt', '--truth', 'gt.txt'), 'bad.txt, line 2: 2 columns'),
+        (('gt.txt', '--truth', 'empty.txt'), 'no box that counts'),
+        (('gt.txt', '--truth', 'det.txt'), 'without an id'),
+        (('bad.txt', '--out', 'out.txt'), 'bad.txt, line 2: 2 columns'),
+        (('det.txt', '--out', 'out.txt', '--fps', '0'), '0 pictures per second'),
+        (('det.txt', '--out', 'out.txt', '--width', '-3'), 'width is -3 px'),
+        (('det.txt', '--out', 'gt.txt/out.txt'), 'cannot write'),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(
@@ -75,7 +75,7 @@ def test_what_is_wrong_is_said_in_a_sentence(
     (folder / 'bad.txt').write_text(TRUTH.splitlines(keepends=True)[0] + 'so,what\n')
     (folder / 'empty.txt').write_text('')
     monkeypatch.chdir(folder)
-    result = run(*arguments)
+    result = run('mot', *arguments)
     assert result.exit_code == 1
     assert words in result.stderr
     assert result.stdout == ''
@@ -86,7 +86,7 @@ def test_rivals_are_compared_on_the_same_detections(folder: Path) -> None:
     pytest.importorskip('trackers', reason='run ./mmedge install rivals for this test')
     report = folder / 'figures.json'
     judged = run(
-        'evaluate-mot', folder / 'gt.txt', folder / 'det.txt', '--rivals', '--out', report
+        'mot', folder / 'det.txt', '--truth', folder / 'gt.txt', '--rivals', '--out', report
     )
     assert judged.exit_code == 0
     trackers = json.loads(report.read_text())['trackers']
@@ -97,6 +97,6 @@ def test_rivals_are_compared_on_the_same_detections(folder: Path) -> None:
 
 
 def test_tracks_are_not_tracked_again(folder: Path) -> None:
-    judged = run('evaluate-mot', folder / 'gt.txt', folder / 'gt.txt', '--rivals')
+    judged = run('mot', folder / 'gt.txt', '--truth', folder / 'gt.txt', '--rivals')
     assert judged.exit_code == 1
     assert 'has ids' in judged.stderr

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tiny_bundle import write_tiny_bundle
-from typer.testing import CliRunner
 
 from mmedge_lab.judging.bundle_cases import ANY, Case
-from mmedge_lab.judging.measured_accuracy import read_report, with_accuracy
+from mmedge_lab.judging.measured_accuracy import with_accuracy
 from mmedge_ros.adaptation import ConfigurationError
 from mmedge_ros.adaptation.accuracy_predictor import Indicators, bundle_accuracy
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.commands.main import app
 
 MANIFEST = 'name: small_bundle\ncamera:\n  levels: {small: {}, large: {}}\nlicence: ours\n'
 SPACE = ConfigurationSpace(
@@ -112,29 +107,3 @@ def test_a_configuration_without_a_figure_is_refused(value: object) -> None:
     broken['values']['place_recall'] = {'value': value}
     with pytest.raises(ConfigurationError, match='no place_recall of camera small 10 Hz'):
         with_accuracy(MANIFEST, report(broken, *ROWS[1:]))
-
-
-@pytest.mark.parametrize(
-    'content', ['', '[]', '{"tables": []}', '{"tables": 3}', '{', '[' * 100_000]
-)
-def test_what_is_no_report_is_refused(content: str, tmp_path: Path) -> None:
-    path = tmp_path / 'report.json'
-    path.write_text(content)
-    with pytest.raises(ConfigurationError, match='evaluate-bundle'):
-        read_report(path)
-
-
-def test_the_command_refuses_a_report_of_another_bundle_and_leaves_the_manifest(
-    tmp_path: Path,
-) -> None:
-    folder = write_tiny_bundle(tmp_path / 'tiny')
-    before = (folder / 'manifest.yaml').read_bytes()
-    path = tmp_path / 'report.json'
-    path.write_text(json.dumps(report(*ROWS)))
-    refused = CliRunner().invoke(app, ['lab', 'model', 'accuracy', str(folder), str(path)])
-    assert refused.exit_code == 1
-    assert (folder / 'manifest.yaml').read_bytes() == before
-    path.write_text(json.dumps(report(*ROWS, manifest=before.decode())))
-    entered = CliRunner().invoke(app, ['lab', 'model', 'accuracy', str(folder), str(path)])
-    assert entered.exit_code == 0
-    assert len(yaml.safe_load((folder / 'manifest.yaml').read_text())['accuracy']) > 5

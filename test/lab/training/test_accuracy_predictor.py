@@ -9,7 +9,6 @@ import pytest
 
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.accuracy_predictor import (
-    PENALTIES,
     errors,
     learn,
     loads,
@@ -23,9 +22,8 @@ from mmedge_lab.training.accuracy_predictor_samples import (
     joined,
     windows_of,
 )
-from mmedge_ros.adaptation.accuracy_predictor import AccuracyTable, Indicators
+from mmedge_ros.adaptation.accuracy_predictor import Indicators
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.adaptation.learned_accuracy import LearnedAccuracy
 
 LEVELS = ('small', 'medium', 'large')
 SPACE = ConfigurationSpace(
@@ -81,27 +79,6 @@ def test_what_the_scene_tells_is_learnt() -> None:
 
 def test_where_nothing_is_told_the_table_keeps_its_say() -> None:
     assert beside_the_table(height_tells=False)[1] <= 0.001
-
-
-def test_what_is_flown_is_what_was_judged() -> None:
-    some = windows(5, 0)
-    surface = learn(some, TABLE, SPACE).surface
-    flown = LearnedAccuracy(AccuracyTable(TABLE, is_measured=True), surface, SPACE)
-    judged = predicted(some, surface, TABLE, SPACE)
-    for place in (0, 7):
-        scene = Indicators(*some.known[place, 4])
-        assert flown.predict(scene) == pytest.approx(judged[place, 4])
-
-
-def test_the_same_windows_give_the_same_surface() -> None:
-    first, second = (learn(windows(5, 0), TABLE, SPACE) for _ in range(2))
-    np.testing.assert_array_equal(first.surface.weights, second.surface.weights)
-    assert {first.height, first.shape} <= set(PENALTIES)
-
-
-def test_two_flights_are_too_few() -> None:
-    with pytest.raises(TrainingError, match='2 flights are too few'):
-        learn(windows(2, 0), TABLE, SPACE)
 
 
 def test_choosing_by_the_truth_costs_nothing_and_by_its_contrary_much() -> None:

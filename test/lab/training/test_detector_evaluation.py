@@ -8,9 +8,7 @@ import pytest
 from painted_flight import Seen, write_painted_flight
 from tiny_detector import write_tiny_detector
 
-from mmedge_lab.training import TrainingError
 from mmedge_lab.training.detector_evaluation import evaluate_detector
-from mmedge_ros.encoding import EncodingError
 
 # The tiny detector calls what is bright in a channel a person; a painted person is red.
 PERSON = Seen('person', (100.0, 50.0, 120.0, 110.0))
@@ -37,29 +35,3 @@ def test_one_box_around_two_people_finds_neither(tmp_path: Path, detector: Path)
     accuracy = evaluate_detector(detector, [flight])
     assert accuracy.people == 4
     assert accuracy.recall_20px == 0.0
-
-
-def test_about_as_many_pictures_as_asked_for_are_looked_at(tmp_path: Path, detector: Path) -> None:
-    flights = [write_painted_flight(tmp_path / f'flight_{n}', pictures=9) for n in range(2)]
-    assert evaluate_detector(detector, flights, pictures=6).pictures == 6
-
-
-def test_a_detector_that_knows_no_people_is_refused(tmp_path: Path) -> None:
-    flight = write_painted_flight(tmp_path / 'flight', pictures=1)
-    detector = write_tiny_detector(tmp_path / 'tiny.onnx', label='horse')
-    with pytest.raises(EncodingError, match="knows no label 'person'"):
-        evaluate_detector(detector, [flight])
-
-
-def test_flights_without_truth_cannot_judge(
-    tmp_path: Path, detector: Path, night_bag: Path
-) -> None:
-    with pytest.raises(TrainingError, match='ground truth is needed'):
-        evaluate_detector(detector, [night_bag])
-
-
-@pytest.fixture
-def night_bag(tmp_path: Path) -> Path:
-    from bag_fixtures import write_bag
-
-    return write_bag(tmp_path / 'real')

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import resource
-import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 from painted_crossing import write_crossing
 
-from mmedge_lab.training import TrainingError
 from mmedge_lab.training.feature_cache import (
     SCAN,
     SCAN_STEP,
@@ -23,7 +19,6 @@ from mmedge_lab.training.feature_cache import (
 )
 from mmedge_ros.core.data_types import CAMERA, RADAR, Unit
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.recording import Recording
 
 STRIDE_NS = 100_000_000
@@ -90,52 +85,3 @@ def test_it_is_encoded_once_unless_something_changed(flight: Path, tmp_path: Pat
         assert opened.times == times
     assert read_flight(tmp_path / 'one').key == 'b'
     assert [path.name for path in tmp_path.iterdir()] == ['one']
-
-
-def test_a_flight_without_ground_truth_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    flight = write_crossing(tmp_path / 'blind', seconds=0.2, truth=False)
-    with pytest.raises(TrainingError, match=r'blind: ground truth is needed.*--pseudo-labels'):
-        write_flight(flight, tmp_path / 'cache', 'key', Opened(), STRIDE_NS)
-    assert not (tmp_path / 'cache').exists()
-
-
-def test_of_a_flight_that_is_labelled_in_part_only_that_part_is_kept(
-    flight: Path, tmp_path: Path
-) -> None:
-    def first_pictures(recording: Recording) -> GroundTruth:
-        truth = recording.truth()
-        assert truth is not None
-        return GroundTruth(truth.scenes[:6])
-
-    write_flight(flight, tmp_path / 'one', 'key', Opened(), STRIDE_NS, first_pictures)
-    assert len(read_flight(tmp_path / 'one').units[CAMERA].stamps_ns) == 6
-
-
-@pytest.mark.parametrize('name', ['index.json', 'units.npz', 'camera_large.npy'])
-def test_a_damaged_cache_is_told(flight: Path, tmp_path: Path, name: str) -> None:
-    folder = tmp_path / 'one'
-    write_flight(flight, folder, 'key', Opened(), STRIDE_NS)
-    content = (folder / name).read_bytes()
-    (folder / name).write_bytes(content[: len(content) // 2])
-    with pytest.raises(TrainingError, match=r'cannot be used .* --resume'):
-        read_flight(folder)
-
-
-@pytest.fixture
-def little_room() -> Iterator[None]:
-    """Files may grow to 1 MB only, as on a disk that is nearly full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, ignored)
-
-
-def test_a_full_disk_is_an_error_and_leaves_no_half_flight(
-    flight: Path, tmp_path: Path, little_room: None
-) -> None:
-    with pytest.raises(OSError, match='too large') as caught:
-        write_flight(flight, tmp_path / 'one', 'key', Opened(), STRIDE_NS)
-    assert caught.value.errno == errno.EFBIG
-    assert not (tmp_path / 'one').exists()

@@ -14,7 +14,6 @@ from mmedge_lab.training.flight_pictures import (
     count_pictures,
     labelled_pictures,
 )
-from mmedge_ros.replay import BagError
 
 BOX = (100.0, 50.0, 120.0, 110.0)
 
@@ -36,9 +35,3 @@ def test_a_recording_of_the_real_world_cannot_be_learned_from(tmp_path: Path) ->
     flight = write_bag(tmp_path / 'real')
     with pytest.raises(TrainingError, match='ground truth is needed, and this recording has none'):
         list(labelled_pictures(flight))
-
-
-def test_a_recording_without_a_camera_is_refused(tmp_path: Path) -> None:
-    flight = write_painted_flight(tmp_path / 'flight', pictures=1)
-    with pytest.raises(BagError):
-        count_pictures([flight / 'flight.yaml'])

@@ -9,8 +9,6 @@ from painted_crossing import write_crossing
 from typer.testing import CliRunner, Result
 
 from mmedge_lab.commands.train import train_app
-from mmedge_lab.training import fusion_session
-from mmedge_lab.training.fusion_session import FusionRequest
 
 
 def run(place: Path, *arguments: str | Path) -> Result:
@@ -31,20 +29,6 @@ def add_detectors(place: Path) -> None:
         (place / name / 'checkpoint.pt').touch()
 
 
-def test_parts_are_left_out_in_one_order(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = []
-
-    def train_fusion(request: FusionRequest, _: object) -> dict[str, object]:
-        requests.append(request)
-        return {}
-
-    monkeypatch.setattr(fusion_session, 'train_fusion', train_fusion)
-    assert run(place, '--without', 'aggregation', '--without', 'shift').exit_code == 0
-    settings = requests[0].settings
-    assert settings.without == ('shift', 'aggregation')
-    assert settings.plain()['without'] == ['shift', 'aggregation']
-
-
 def test_flights_without_ground_truth_are_refused_at_once(place: Path) -> None:
     write_crossing(place / 'set/one', seconds=0.2, truth=False)
     add_detectors(place)
@@ -60,9 +44,3 @@ def test_frames_that_are_no_span_are_refused(place: Path, frames: str) -> None:
     done = run(place, '--pseudo-labels', 'yolox_nano', '--frames', frames)
     assert done.exit_code == 2
     assert '--frames' in done.stderr
-
-
-def test_frames_without_a_teacher_mean_nothing(place: Path) -> None:
-    done = run(place, '--frames', '0:10')
-    assert done.exit_code == 2
-    assert '--pseudo-labels' in done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hand_made_encoded_flight import encoded_flight
 from hand_made_gates import always
 from hand_made_truth import BOX, decided, film, moved, run, track, true_person
@@ -22,7 +21,6 @@ from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration, ModalityCon
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.report.accuracy_samples import PersonSamples
 from mmedge_ros.report.decision_log import decision_lines
-from mmedge_ros.windows import SkippingError
 from mmedge_ros.windows.audits import AuditParameters
 from mmedge_ros.windows.skip_control import SkipParameters
 
@@ -65,22 +63,6 @@ def test_every_moment_is_judged_those_with_a_no_as_well() -> None:
     assert max(moment.loss for moment in never) > 0.3
 
 
-def test_a_lower_rate_of_the_camera_is_another_way_to_save() -> None:
-    flight = encoded_flight(lambda _: 2)
-    reference = FlightLoop(flight, SETTINGS).reference
-    slower = SETTINGS.changed(CAMERA, 0.5, 1)
-    assert slower.configuration.of(CAMERA).rate == 15.0
-    assert slower.configuration.of(RADAR) == SETTINGS.configuration.of(RADAR)
-    thinned = FlightLoop(flight, slower).gated(Never(), 1.0)
-    assert encodes(thinned.record) == pytest.approx(encodes(reference.record) / 2, abs=2)
-
-
-def test_without_truth_nothing_is_measured() -> None:
-    loop = FlightLoop(encoded_flight(lambda _: 2), SETTINGS)
-    with pytest.raises(SkippingError, match='no ground truth'):
-        loop.reference.loss(loop.gated(Never(), 1.0))
-
-
 def seen(overlaps: list[float], person: int = 1, begin: int = 0) -> PersonSamples:
     """One person every 10 ms from an instant on."""
     count = len(overlaps)
@@ -119,14 +101,3 @@ def test_a_flight_loses_what_its_reference_shows_better() -> None:
     # What is published between decisions is shown, too.
     ours.updates = [decided(ms, track()) for ms in range(1550, 2000, 100)]
     assert ReferenceRun(reference).loss(GatedRun(ours, frozenset())).iou == 25.0
-
-
-def test_early_decisions_are_compared_with_those_of_the_reference() -> None:
-    truth = film(lambda _: [true_person()], 500)
-    reference = run([decided(ms, track()) for ms in (100, 200, 300)], truth)
-    ours = run(
-        [decided(100, track()), decided(200, track(box=moved(BOX, 200.0))), decided(300)], truth
-    )
-    ends = frozenset(decision.window_end_ns for decision in ours.decisions[:2])
-    lost = ReferenceRun(reference).loss(GatedRun(ours, ends))
-    assert (lost.early, lost.early_lost) == (2, 1.0)

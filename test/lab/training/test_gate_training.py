@@ -63,12 +63,6 @@ def test_a_gate_is_tried_at_every_threshold(tmp_path: Path) -> None:
     assert losses[0].encodes > losses[0].saved > 0
 
 
-def test_thresholds_go_from_careful_to_careless() -> None:
-    assert list(THRESHOLDS) == sorted(THRESHOLDS, reverse=True)
-    assert THRESHOLDS[0] > 0.8
-    assert any(abs(threshold - 0.5) < 1e-12 for threshold in THRESHOLDS)
-
-
 def run(place: Path, *arguments: str | Path) -> Result:
     known = ('--train', place / 'samples', '--calibration', place / 'calibration')
     given = ['gate', place / 'tiny', *known, '--out', place / 'out', '--jobs', '1']
@@ -84,23 +78,6 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
-        ((), 'holds no flights'),
-        (('--level', 'giant'), "no level 'giant'"),
-        (('--strategy', 'feature'), 'no fusion networks'),
-    ],
-)
-def test_what_cannot_be_done_is_said_before_anything_is_replayed(
-    place: Path, arguments: tuple[str, ...], words: str
-) -> None:
-    done = run(place, *arguments)
-    assert done.exit_code == 1
-    assert words in done.stderr
-    assert not (place / 'out').exists()
-
-
 def test_a_flight_in_two_sets_is_refused(place: Path) -> None:
     for name in ('samples', 'calibration'):
         write_short_flights(place / name, 1, 0.5)
@@ -110,7 +87,7 @@ def test_a_flight_in_two_sets_is_refused(place: Path) -> None:
 def test_too_few_flights_certify_nothing(place: Path) -> None:
     write_short_flights(place / 'samples', 1, 0.5)
     write_short_flights(place / 'calibration', 2, 0.7)
-    assert 'holds flights of 2 seeds' in run(place).stderr
+    assert 'are of 2 seeds' in run(place).stderr
 
 
 def test_a_certified_gate_is_in_a_copy_of_the_bundle(

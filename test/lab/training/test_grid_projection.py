@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_lab.training.grid_projection import GridProjection, carry, resampling
+from mmedge_lab.training.grid_projection import carry, resampling
 from mmedge_ros.encoding.feature_grid import CANVAS, cell_middles
 from mmedge_ros.encoding.letterbox import Canvas
 
@@ -15,15 +15,6 @@ SMALL = (416, 320)
 def input_middles(size: tuple[int, int], stride: int) -> np.ndarray:
     y, x = np.mgrid[: size[1] // stride, : size[0] // stride]
     return (np.stack((x, y), axis=-1).reshape(-1, 2) + 0.5) * stride
-
-
-@pytest.mark.parametrize('stride', [8, 16, 32])
-def test_an_input_as_large_as_the_canvas_is_carried_as_it_is(stride: int) -> None:
-    how = carry(CANVAS, stride)
-    np.testing.assert_array_equal(how.source, np.arange(len(how.source)))
-    assert how.known.all()
-    assert not how.offset.any()
-    assert how.scale == 1.0
 
 
 @pytest.mark.parametrize('stride', [8, 16, 32])
@@ -56,26 +47,8 @@ def test_a_box_stays_where_it_is_on_the_canvas(stride: int) -> None:
     )
 
 
-def test_resampling_keeps_what_is_everywhere_the_same() -> None:
-    down, across = resampling(SMALL)
-    assert (down.shape, across.shape) == ((30, 20), (26, 40))
-    np.testing.assert_allclose(down @ np.ones((20, 26)) @ across, 1.0, atol=1e-6)
-
-
 def test_resampling_puts_a_slope_where_it_belongs() -> None:
     down, across = resampling(SMALL)
     columns = (np.arange(26) + 0.5) * 16 / 0.65  # canvas px of the middles of the input's cells
     result = (down @ np.tile(columns, (20, 1)) @ across)[0]
     np.testing.assert_allclose(result[1:-1], (np.arange(40) + 0.5)[1:-1] * 16, atol=1e-3)
-
-
-def test_resampling_of_the_canvas_itself_is_no_change() -> None:
-    down, across = resampling(CANVAS)
-    np.testing.assert_array_equal(down, np.eye(30))
-    np.testing.assert_array_equal(across, np.eye(40))
-
-
-def test_a_projection_not_yet_fitted_is_zero() -> None:
-    empty = GridProjection.empty(160)
-    assert (empty.weight.shape, empty.bias.shape) == ((16, 160), (16,))
-    assert not empty.weight.any()

@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tiny_bundle import write_tiny_bundle
-from typer.testing import CliRunner
 
-from mmedge_lab.commands.train import train_app
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.noise_fit import fitted_scale, write_noise_scale
 from mmedge_ros.tracking.noise_scale import read_noise_scale
@@ -44,9 +42,3 @@ def test_flights_without_people_do_not_count() -> None:
     assert fit.left_out.value == pytest.approx(4.0, rel=0.05)
     with pytest.raises(TrainingError, match='fewer than two seeds'):
         fitted_scale(1.0, [samples(1.0), np.zeros(0)], ['1', '2'])
-
-
-def test_a_set_without_flights_is_refused(tmp_path: Path) -> None:
-    done = CliRunner().invoke(train_app, ['noise', 'flight_people', '--train', str(tmp_path)])
-    assert done.exit_code == 1
-    assert 'holds no flights' in done.stderr

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import pytest
 import yaml
 from painted_flight import Seen, write_painted_flight, write_painted_set
 
 from mmedge_lab.simulation.flight_folder import flights_in
-from mmedge_lab.training import TrainingError
 from mmedge_lab.training.picture_set import CLASSES, INDEX, write_picture_set
 
 PERSON = Seen('person', (100.0, 50.0, 120.0, 110.0))
@@ -47,16 +45,6 @@ def test_the_layout_is_the_one_ultralytics_reads(tmp_path: Path) -> None:
     )
 
 
-def test_pictures_are_spread_over_all_flights(tmp_path: Path) -> None:
-    folder = write_painted_set(tmp_path / 'flights', flights=3, pictures=8)
-    progress: list[float] = []
-    pictures = write_picture_set(flights_in(folder), tmp_path / 'set', 6, progress.append)
-    assert len(pictures) == 6
-    assert [flight['seed'] for flight in pictures.flights] == [0, 1, 2]
-    assert progress == sorted(progress)
-    assert progress[-1] == 1.0
-
-
 def test_a_set_that_is_there_is_used_again_and_another_one_is_written_anew(tmp_path: Path) -> None:
     flights = flights_in(write_painted_set(tmp_path / 'flights', flights=2, pictures=4))
     first = write_picture_set(flights, tmp_path / 'set', 8)
@@ -66,21 +54,3 @@ def test_a_set_that_is_there_is_used_again_and_another_one_is_written_anew(tmp_p
     assert (first.folder / INDEX).stat().st_mtime_ns == written
     other = write_picture_set(flights[:1], tmp_path / 'set', 8)
     assert (len(other), other.digest == first.digest) == (4, False)
-
-
-def test_a_set_that_was_cut_short_is_not_taken_for_whole(tmp_path: Path) -> None:
-    flights = flights_in(write_painted_set(tmp_path / 'flights', flights=1, pictures=4))
-    whole = write_picture_set(flights, tmp_path / 'set', 4)
-    (whole.folder / INDEX).write_text('{"key": ')
-    (whole.folder / 'images/000003.jpg').unlink()
-    again = write_picture_set(flights, tmp_path / 'set', 4)
-    assert again.load(3).image.shape == (240, 320, 3)
-
-
-@pytest.mark.parametrize('content', [b'', b'no picture'], ids=['empty', 'garbage'])
-def test_a_damaged_picture_is_named(tmp_path: Path, content: bytes) -> None:
-    flight = write_painted_flight(tmp_path / 'flight', pictures=1)
-    pictures = write_picture_set([flight], tmp_path / 'set', 1)
-    (pictures.folder / 'images/000000.jpg').write_bytes(content)
-    with pytest.raises(TrainingError, match=r'000000\.jpg cannot be used .*start anew'):
-        pictures.load(0)

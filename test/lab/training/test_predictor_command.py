@@ -1,4 +1,4 @@
-"""`mmedge lab train predictor`: from flights to a bundle that says which is used."""
+"""`mmedge lab train fit predictor`: from flights to a bundle that says which is used."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from mmedge_ros.windows.skip_control import SkipParameters
 
 
 def run(place: Path, *arguments: str | Path) -> Result:
-    paths = ('--train', place / 'calibration', '--out', place / 'out', '--jobs', '1')
-    given = ['predictor', place / 'tiny', *paths, *arguments]
+    given = ['fit', 'predictor', place / 'tiny', '--train', place / 'calibration', '--jobs', '1']
+    given += arguments
     return CliRunner().invoke(train_app, [str(argument) for argument in given])
 
 
@@ -57,6 +57,7 @@ def test_a_bundle_without_a_table_is_refused(place: Path) -> None:
     path = place / 'tiny' / 'manifest.yaml'
     content = {k: v for k, v in yaml.safe_load(path.read_text()).items() if k != 'accuracy'}
     path.write_text(yaml.safe_dump(content))
+    write_short_flights(place / 'calibration', 1, 0.5)
     done = run(place)
     assert done.exit_code == 1
     assert 'lacks a table of accuracies' in done.stderr
@@ -66,15 +67,14 @@ def test_flights_become_a_bundle_that_says_which_is_used(place: Path) -> None:
     write_short_flights(place / 'calibration', 3, 1.3)
     done = run(place, '--seconds', '1.6')
     assert done.exit_code == 0, done.stderr
-    section = manifest_of(place / 'out')['predictor']
+    section = manifest_of(place / 'tiny')['predictor']
     assert section['training'] == {'set': 'calibration', 'flights': 3}
     is_used = section['used'] == 'predictor'
-    assert is_used == (place / 'out' / WEIGHTS).is_file()
-    space = bundle_space(place / 'out', ('camera', 'radar'), LEARNT_RATES)
-    made = bundle_predictor(place / 'out', space)
+    assert is_used == (place / 'tiny' / WEIGHTS).is_file()
+    space = bundle_space(place / 'tiny', ('camera', 'radar'), LEARNT_RATES)
+    made = bundle_predictor(place / 'tiny', space)
     assert made.note == ''
     assert made.predictor.uses_indicators == is_used
-    assert manifest_of(place / 'tiny').get('predictor') is None
 
 
 def test_replays_with_cached_measurements_are_those_of_a_plain_pipeline(place: Path) -> None:

@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mmedge_lab.simulation.build import CAMERA_PERIOD
 from mmedge_lab.simulation.standard_sets import STANDARD_SETS, scene_set
-from mmedge_lab.training import TrainingError
-from mmedge_lab.training.picture_set import INDEX, open_pictures
-from mmedge_lab.training.scene_pictures import PAIRS, instants, write_scene_pictures
+from mmedge_lab.training.picture_set import open_pictures
+from mmedge_lab.training.scene_pictures import PAIRS, write_scene_pictures
 
 
 @pytest.fixture(scope='module')
@@ -50,25 +48,6 @@ def test_a_set_that_grows_keeps_its_pictures_and_its_digest(folder: Path) -> Non
     assert shares[-1] == 1.0
 
 
-def test_a_scene_that_was_cut_short_is_rendered_again(folder: Path) -> None:
-    last = folder / 'ignored' / f'{2 * PAIRS - 1:06d}.txt'
-    picture = folder / 'images' / f'{2 * PAIRS - 1:06d}.jpg'
-    content = picture.read_bytes()
-    last.unlink()
-    picture.write_bytes(content[:100])
-    (folder / INDEX).unlink()
-    write_scene_pictures(folder, 1)
-    assert picture.read_bytes() == content
-    assert last.is_file()
-
-
-def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / 'mine.txt').write_text('mine')
-    with pytest.raises(TrainingError, match='holds something else'):
-        write_scene_pictures(tmp_path, 1)
-    assert [path.name for path in tmp_path.iterdir()] == ['mine.txt']
-
-
 def test_no_scene_shares_a_seed_with_a_flight_and_scenarios_take_turns() -> None:
     scenes = scene_set()
     flown = {flight.seed for flights in STANDARD_SETS.values() for flight in flights}
@@ -77,12 +56,3 @@ def test_no_scene_shares_a_seed_with_a_flight_and_scenarios_take_turns() -> None
     assert not flown & set(seeds)
     assert len({scene.scenario for scene in scenes[:60]}) == 60
     assert scene_set(7) == scenes[:7]
-
-
-def test_instants_lie_within_the_flight_a_camera_period_apart() -> None:
-    (scene,) = scene_set(1)
-    times = np.array(instants(scene)).reshape(-1, 2)
-    np.testing.assert_allclose(times[:, 1] - times[:, 0], CAMERA_PERIOD)
-    assert (np.diff(times[:, 0]) > 0.0).all()
-    assert times.min() >= 0.0
-    assert times.max() <= scene.seconds

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from mmedge_lab.training import TrainingError
 from mmedge_lab.training.semantic_centres import NEVER, fit_exits, fit_semantic_centres
 from mmedge_ros.core.data_types import FloatArray
-from mmedge_ros.encoding.classifier_description import odds
 from mmedge_ros.encoding.hot_classes import HotClasses
 from mmedge_ros.encoding.semantic_memory import SemanticMemory
 
@@ -61,35 +58,9 @@ def test_who_asks_for_fewer_errors_gets_fewer_recalls() -> None:
     assert shares[0][1] >= shares[1][1]
 
 
-def test_a_tap_that_tells_nothing_apart_recalls_nothing() -> None:
-    memory = fitted(0.02, apart=(0.0, 3.0))
-    vectors, _ = objects(50, 4, apart=(0.0, 3.0))
-    memory.hot.met(0)
-    assert all(memory.lookup().add(vector) is None for vector in vectors[0])
-
-
 def test_few_objects_prove_nothing() -> None:
     known, held = objects(600, 1), objects(20, 2)
     assert np.isinf(fit_semantic_centres(*known, *held, 0.02).thresholds).all()
-
-
-def test_what_varies_within_all_classes_does_not_hide_what_tells_them_apart() -> None:
-    recalled, right = outcome(fitted(0.05, common=30.0), common=30.0)
-    assert recalled > 0.7
-    assert right > 0.9
-
-
-def test_vectors_and_labels_that_do_not_fit_are_refused() -> None:
-    known, held = objects(50, 1), objects(50, 2)
-    with pytest.raises(TrainingError, match='do not fit 49 and 50 labels'):
-        fit_semantic_centres(known[0], known[1][:-1], *held)
-    with pytest.raises(TrainingError, match='2 and 1 taps'):
-        fit_semantic_centres(*known, held[0][:1], held[1])
-    with pytest.raises(TrainingError, match=r'classes \[0\] have no vector'):
-        fit_semantic_centres(known[0], np.maximum(known[1], 1), *held)
-    known[0][0][3, 3] = np.nan
-    with pytest.raises(TrainingError, match='no number'):
-        fit_semantic_centres(*known, *held)
 
 
 def test_a_class_without_a_vector_is_near_to_nothing_until_it_is_met() -> None:
@@ -103,12 +74,6 @@ def test_a_class_without_a_vector_is_near_to_nothing_until_it_is_met() -> None:
         lookup.add(vector)
     memory.classified(lookup, CLASSES, 0.95)
     assert memory.similarity(odd[0], 0)[CLASSES] > 0.99
-
-
-def test_labels_of_more_classes_than_there_are_are_refused() -> None:
-    known, held = objects(600, 1), objects(800, 2)
-    with pytest.raises(TrainingError, match='labels 0 to 3 of 3 classes'):
-        fit_semantic_centres(*known, *held, classes=CLASSES - 1)
 
 
 OF_THREE = np.arange(300) % 3
@@ -142,12 +107,3 @@ def test_being_wrong_where_the_whole_classifier_is_wrong_as_well_costs_nothing()
     wrong, sure = np.ones(300, int), np.full(300, 4.0)
     (least,) = fit_exits([logits(wrong, sure)], (OF_THREE + 1) % 3, OF_THREE, 0.02)
     assert least < NEVER
-
-
-def test_a_tap_without_a_head_is_never_left() -> None:
-    assert fit_exits([None], OF_THREE, OF_THREE, 0.02) == (NEVER,)
-
-
-def test_odds_tell_sure_ones_apart_whose_softmax_is_one() -> None:
-    assert odds(np.array([25.0, 0.0]), 0) > odds(np.array([20.0, 0.0]), 0) > 1e8
-    assert odds(np.zeros(3), 1) == 0.5

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from painted_crossing import FOCAL, TALL, walker, write_crossing
 
-from mmedge_lab.training import TrainingError
 from mmedge_lab.training.teacher import Teacher
 from mmedge_lab.training.window_truth import window_truth
 from mmedge_ros.core.data_types import Box, Detection
@@ -71,33 +70,3 @@ def test_ranges_follow_from_the_heights_of_whole_boxes(flight: Path, teach) -> N
     assert frame is not None
     assert frame.ranges[0] == pytest.approx(FOCAL * TALL / SURE.box.height, rel=0.05)
     assert np.isnan(frame.ranges[1])
-
-
-def test_only_the_frame_range_for_are_labelled(flight: Path, teach) -> None:
-    teach(SURE)
-    with Recording(flight) as recording:
-        stamps = recording.camera_stamps_ns()
-        truth = Teacher(Path('t'), (2, 5))(recording)
-        open_ended = Teacher(Path('t'), (9, None))(recording)
-    assert truth.stamps_ns == stamps[2:6]
-    assert open_ended.stamps_ns == stamps[9:]
-
-
-def test_a_teacher_that_finds_nothing_is_told(flight: Path, teach) -> None:
-    teach()
-    with (
-        Recording(flight) as recording,
-        pytest.raises(TrainingError, match=r'finds nothing there .* --pseudo-labels'),
-    ):
-        Teacher(Path('blind'))(recording)
-
-
-def test_teachers_are_told_apart(tmp_path: Path) -> None:
-    for name in ('a', 'b'):
-        (tmp_path / name).write_text(name)
-    keys = {
-        Teacher(tmp_path / name, frames).key for name in 'ab' for frames in ((0, None), (0, 9))
-    }
-    assert len(keys) == 4
-    assert Teacher(tmp_path / 'a').name == 'a'
-    assert Teacher(tmp_path / 'a', (0, 200)).name == 'a, frames 0 to 200'

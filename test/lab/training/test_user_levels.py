@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
-import yaml
 from hand_made_networks import (
     BOX,
     endless_network,
     ultralytics_network,
 )
-from painted_crossing import write_crossings
 from tiny_detector import write_tiny_detector
 
-from mmedge_lab.judging.bundle_evaluation import EvaluationRequest, evaluate_bundle
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.fitted_parts import enter_accuracy
 from mmedge_lab.training.user_levels import (
     Trial,
     TrialPicture,
@@ -29,9 +23,7 @@ from mmedge_lab.training.user_levels import (
     ascending,
     build_bundle,
     class_labels,
-    default_level,
     named_levels,
-    trial_of,
     try_network,
 )
 from mmedge_ros.adaptation.bundle_configurations import (
@@ -45,7 +37,6 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.replay.ground_truth import TrueFrame
 
-ROOT = Path(__file__).resolve().parents[3]
 RATES = {CAMERA: (10.0, 20.0, 30.0), RADAR: (5.0, 10.0, 20.0)}
 # A white person on black, which the tiny detectors find to the pixel.
 _WHITE = (200.0, 100.0, 260.0, 300.0)
@@ -103,18 +94,6 @@ def white() -> np.ndarray:
     return np.asarray(cv2.imdecode(jpeg, cv2.IMREAD_COLOR), np.uint8)
 
 
-def test_a_bundle_without_times_begins_with_assumed_ones(tmp_path: Path) -> None:
-    built(tmp_path / 'own', {'one': write_tiny_detector(tmp_path / 'a.onnx')})
-    manifest = tmp_path / 'own' / 'manifest.yaml'
-    content = yaml.safe_load(manifest.read_text())
-    del content['camera']['levels']['one']['encode_ms']
-    manifest.write_text(yaml.safe_dump(content))
-    space = bundle_space(tmp_path / 'own', (CAMERA,), RATES)
-    times, measured = bundle_unit_times(tmp_path / 'own', space)
-    assert not measured
-    assert times.units[CAMERA, 'one'].median == 0.015
-
-
 def test_classes_of_other_names_are_people_and_one_object_is_one(tmp_path: Path) -> None:
     weights = {'own': ultralytics_network(tmp_path / 'a.onnx', ('pedestrian', 'People'))}
     trials = built(tmp_path / 'own', weights)
@@ -141,23 +120,10 @@ def test_a_network_without_people_is_refused_unless_told_which_they_are(tmp_path
     assert class_labels(('person', 'car'), 'ship', 'a.onnx') == {}
 
 
-def test_a_network_that_sees_people_everywhere_is_refused(tmp_path: Path) -> None:
-    path = ultralytics_network(tmp_path / 'a.onnx', ('person',), boxes=60)
-    with pytest.raises(TrainingError, match='sees 60 people where two are'):
-        trial_of(path, [picture()])
-
-
 def test_a_network_that_hangs_is_given_up(tmp_path: Path) -> None:
     path = endless_network(tmp_path / 'a.onnx')
     with pytest.raises(TrainingError, match=r"level 'slow' .* not done after 2 s; use a smaller"):
         try_network('slow', path, [picture()], longest=2.0)
-
-
-def test_a_file_that_is_no_network_is_told_with_its_level(tmp_path: Path) -> None:
-    path = tmp_path / 'a.onnx'
-    path.write_bytes(b'no network')
-    with pytest.raises(TrainingError, match=r"level 'own' cannot be made from a.onnx: .*a.onnx"):
-        built(tmp_path / 'own', {'own': path})
 
 
 @pytest.mark.parametrize(
@@ -189,61 +155,3 @@ def test_the_usual_names_must_mean_ascending_cost() -> None:
     # What differs by less than the machine does stays as it was named.
     assert list(ascending({'large': trial(20.0), 'small': trial(21.0)})) == ['small', 'large']
     assert list(ascending({'small': trial(30.0), 'nano': trial(20.0)})) == ['nano', 'small']
-
-
-def test_the_default_level_keeps_up_with_the_camera() -> None:
-    assert default_level({'a': trial(10.0), 'b': trial(30.0), 'c': trial(40.0)}) == 'b'
-    assert default_level({'a': trial(50.0), 'b': trial(60.0)}) == 'a'
-
-
-def test_weights_in_a_second_file_are_refused(tmp_path: Path) -> None:
-    import onnx
-
-    model = onnx.load(str(write_tiny_detector(tmp_path / 'a.onnx')))
-    onnx.save_model(model, str(tmp_path / 'a.onnx'), save_as_external_data=True, size_threshold=0)
-    with pytest.raises(TrainingError, match='export it as one file'):
-        built(tmp_path / 'own', {'own': tmp_path / 'a.onnx'})
-
-
-def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_tiny_detector(tmp_path / 'a.onnx')
-
-    def full(descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, 'fsync', full)
-    with pytest.raises(TrainingError, match='No space left on device; make room'):
-        built(tmp_path / 'own', {'own': path})
-    assert [p.name for p in tmp_path.iterdir()] == ['a.onnx']
-
-
-def test_accuracies_of_a_set_are_what_the_optimiser_reads(tmp_path: Path) -> None:
-    flights = tuple(write_crossings(tmp_path / 'set', flights=1).iterdir())
-    weights = {'own': write_tiny_detector(tmp_path / 'a.onnx')}
-    out = tmp_path / 'own'
-    built(out, weights)
-    request = EvaluationRequest(out, 'set', flights, tmp_path / 'report')
-    enter_accuracy(out, evaluate_bundle(request, lambda _share, _whole: None))
-    space = bundle_space(out, (CAMERA, RADAR), RATES)
-    predictor = bundle_predictor(out, space)
-    assert predictor.source == 'the table of the bundle'
-    assert len(space) == 3 * 3
-
-
-def test_the_shipped_networks_and_anothers_make_a_bundle(tmp_path: Path) -> None:
-    data = os.environ.get('MMEDGE_DATA')
-    if not data:
-        pytest.skip('MMEDGE_DATA is not set: yolox_nano.onnx is not here')
-    shipped = ROOT / 'models/flight_people'
-    weights = {
-        'nano': Path(data) / 'models/yolox_nano.onnx',
-        'ours': shipped / 'small.onnx',
-    }
-    trials = built(tmp_path / 'own', weights)
-    assert set(trials) == {'nano', 'ours'}
-    assert trials['nano'].input_size == (416, 416)
-    assert load_bundle(tmp_path / 'own').content['labels'] == ['person', 'cyclist', 'car', 'dog']
-    plain, level = open_detector(weights['nano']), open_detector(tmp_path / 'own', level='nano')
-    image = np.asarray(np.random.default_rng(1).integers(0, 256, (480, 640, 3)), np.uint8)
-    assert level.detect(image).detections == plain.detect(image).detections
-    assert level.labels == plain.labels

@@ -58,28 +58,6 @@ def test_a_result_refers_to_the_newest_picture_or_to_the_end() -> None:
     assert WINDOWS.reference_ns(silent) == END_NS
 
 
-def test_levels_are_mixed_in_as_many_windows_as_asked() -> None:
-    mixed = sum(
-        len(set(drawn(replace(CALM, mixed=0.5), seed).units[CAMERA].levels.tolist())) > 1
-        for seed in range(400)
-    )
-    assert 120 < mixed < 230
-
-
-def test_a_cut_window_lacks_its_last_units_and_only_those() -> None:
-    whole = WINDOWS.at(0, END_NS, WindowConfiguration()).units[CAMERA].places.tolist()
-    cut = [drawn(replace(CALM, cut=1.0), s).units[CAMERA].places.tolist() for s in range(40)]
-    assert all(result == whole[: len(result)] for result in cut)
-    assert min(len(result) for result in cut) < 0.6 * len(whole)
-
-
-def test_a_lossy_window_lacks_units_anywhere() -> None:
-    whole = WINDOWS.at(0, END_NS, WindowConfiguration()).units[CAMERA].places.tolist()
-    lossy = [drawn(replace(CALM, lossy=1.0), s).units[CAMERA].places.tolist() for s in range(40)]
-    assert any(whole[-1] not in result for result in lossy)
-    assert any(whole[-1] in result and len(result) < len(whole) for result in lossy)
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**31), st.sampled_from([0.0, 5.0, 10.0, 20.0]), st.integers(0, 30))
 def test_whatever_is_drawn_holds_units_in_order_and_its_truth_is_known(
@@ -106,16 +84,6 @@ def test_units_that_could_not_be_encoded_are_in_no_window() -> None:
     places = windows.at(0, END_NS, WindowConfiguration()).units[CAMERA].places
     assert len(places)
     assert (places % 2 == 1).all()
-
-
-def test_windows_without_truth_are_left_out() -> None:
-    half = len(FLIGHT.truth.instants_ns) // 2
-    truth = type(FLIGHT.truth)(
-        FLIGHT.truth.instants_ns[:half], FLIGHT.truth.ends[:half], FLIGHT.truth.rows[:half]
-    )
-    fewer = WindowSet([replace(FLIGHT, truth=truth)], 0.5, 0.1)
-    assert 0 < len(fewer.ends) < len(WINDOWS.ends)
-    assert max(end for _, end in fewer.ends) <= truth.instants_ns[-1]
 
 
 def test_epochs_share_the_windows_and_have_an_order_of_their_own() -> None:

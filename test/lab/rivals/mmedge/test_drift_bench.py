@@ -72,10 +72,10 @@ def test_a_bundle_learns_what_is_usual_and_is_judged_by_it(tmp_path: Path) -> No
     bundle = write_tiny_bundle(tmp_path / 'tiny')
     flight = write_painted_flight(tmp_path / 'judged' / 'one', pictures=12)
     request = BenchRequest((tmp_path / 'judged',), str(bundle), tmp_path)
-    with pytest.raises(EncodingError, match='mmedge lab train pictures'):
+    with pytest.raises(EncodingError, match='mmedge lab train fit pictures'):
         bench(request)
     train = ['--train', str(flight)] * 10
-    done = CliRunner().invoke(train_app, ['pictures', str(bundle), *train, '--every', '2'])
+    done = CliRunner().invoke(train_app, ['fit', 'pictures', str(bundle), *train])
     assert done.exit_code == 0, done.output
     usual = read_usual_pictures(bundle)
     assert usual is not None
@@ -88,10 +88,12 @@ def test_a_bundle_learns_what_is_usual_and_is_judged_by_it(tmp_path: Path) -> No
 def test_few_flights_say_nothing_of_what_is_usual(tmp_path: Path) -> None:
     bundle = write_tiny_bundle(tmp_path / 'tiny')
     calibration = write_painted_set(tmp_path / 'calibration', flights=2, pictures=2)
-    done = CliRunner().invoke(train_app, ['pictures', str(bundle), '--train', str(calibration)])
+    done = CliRunner().invoke(
+        train_app, ['fit', 'pictures', str(bundle), '--train', str(calibration)]
+    )
     assert done.exit_code == 1
     assert 'at least 10' in done.stderr
     train = ['--train', str(calibration / 'flight_0')] * 10
-    done = CliRunner().invoke(train_app, ['pictures', str(bundle), *train])
+    done = CliRunner().invoke(train_app, ['fit', 'pictures', str(bundle), *train])
     assert done.exit_code == 1
     assert 'fewer than five pictures a second' in done.stderr

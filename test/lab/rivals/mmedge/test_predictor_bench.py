@@ -35,5 +35,5 @@ def test_a_table_that_is_right_has_no_regret_and_no_error(
     wrong = right._replace(values=right.values[:, ::-1])
     assert judged(tmp_path, False, wrong)['regret'] > 0.01
     monkeypatch.setattr(predictor_bench, 'manifest_of', lambda _: {})
-    with pytest.raises(UnmeasuredError, match='mmedge lab train predictor'):
+    with pytest.raises(UnmeasuredError, match='mmedge lab train fit predictor'):
         judged(tmp_path, True, right)

@@ -10,7 +10,7 @@ import yaml
 from tiny_bundle import write_tiny_bundle
 from typer.testing import CliRunner
 
-from mmedge_lab.commands.model import model_app
+from mmedge_lab.commands.main import model_app
 from mmedge_lab.rivals.nanomind.quantised_bundle import Brick, give_up_stages, replace_files
 from mmedge_lab.rivals.nanomind.stage_precision import Candidate, Stage
 from mmedge_lab.simulation.flight import FlightDescription, kept_flight

@@ -12,19 +12,15 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmedge_lab.training import TrainingError
-from mmedge_lab.training.networks.aggregator import Aggregator, NetworkAggregate
-from mmedge_lab.training.networks.export import check_fusion_export, export_fusion
+from mmedge_lab.training.networks.aggregator import Aggregator
+from mmedge_lab.training.networks.export import export_fusion
 from mmedge_lab.training.networks.fusion_network import (
     FusionBatch,
     FusionNetwork,
     FusionNetworkSettings,
-    nothing_seen,
 )
-from mmedge_lab.training.networks.whole_window_encoder import WholeWindowEncoder
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
-from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS as SEMANTICS
 from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.windows.window_bank import WindowBank
 
@@ -92,21 +88,7 @@ def test_windows_of_a_batch_know_nothing_of_each_other(
                 assert difference(result[w], wanted[0]) < LARGEST_DIFFERENCE
 
 
-def test_gradients_reach_every_weight() -> None:
-    one = aggregator()
-    aggregate = one(grids(0, 2, 6, 4), torch.tensor([at_rate(20, 6)] * 2), torch.ones(2, 6))
-    (aggregate.pooled * grids(1, 2, 32)).sum().backward()
-    assert all(p.grad is not None and bool(p.grad.any()) for p in one.parameters())
-
-
 # ------------------------------------------------------------------------------ what it sees
-
-
-def test_the_order_of_inner_units_matters() -> None:
-    one = aggregator()
-    units, seconds = grids(0, 8, 4), at_rate(20, 8)
-    shuffled = units[[0, 3, 5, 1, 6, 2, 4, 7]]
-    assert difference(pooled(one, units, seconds), pooled(one, shuffled, seconds)) > 1e-2
 
 
 @pytest.mark.parametrize('differences', [True, False])
@@ -121,50 +103,13 @@ def test_differences_do_not_telescope(differences: bool) -> None:
     assert change > 1e-2 if differences else change < 1e-6
 
 
-def alone(one: Aggregator, units: torch.Tensor, seconds: Sequence[float]) -> torch.Tensor:
-    """Return the weighted mean of units that know nothing of each other."""
-    decay = torch.nn.functional.softplus(one.decay.detach())
-    weights = [torch.exp(-decay * s) for s in seconds]
-    parts = [pooled(one, unit[None], [s]) for unit, s in zip(units, seconds, strict=True)]
-    total = sum(w[:, None, None] * part for w, part in zip(weights, parts, strict=True))
-    return total / sum(weights)[:, None, None]
-
-
-def test_without_shift_units_know_nothing_of_their_neighbours() -> None:
-    one = aggregator(shift=False, differences=False)
-    units, seconds = grids(0, 4, 4), at_rate(30, 4)
-    assert difference(pooled(one, units, seconds), alone(one, units, seconds)) < LARGEST_DIFFERENCE
-
-
-def test_without_aggregation_only_the_newest_unit_counts() -> None:
-    one = aggregator(aggregation=False)
-    units = grids(0, 5, 4)
-    result = pooled(one, units, at_rate(20, 5))
-    assert difference(result, pooled(one, units[4:], [0.0])) == 0.0
-    assert difference(pooled(aggregator(), units, at_rate(20, 5)), result) > 1e-2
-
-
-def test_older_units_weigh_less() -> None:
-    one = aggregator(shift=False, differences=False)
-    units = torch.stack([grids(0, 4), grids(1, 4)])
-    near, far = (pooled(one, units, [before, 0.0]) for before in (0.1, 2.0))
-    newest = pooled(one, units[1:], [0.0])
-    assert float((far - newest).abs().mean()) < float((near - newest).abs().mean())
-
-
-def test_standardising_equals_standardised_grids() -> None:
-    one = aggregator()
-    units, mean, deviation = grids(0, 5, 4), torch.randn(4), torch.tensor([2.0, 0.5, 1.0, 0.0])
-    plain = pooled(
-        one,
-        (units - mean[:, None, None]) / torch.tensor([2.0, 0.5, 1.0, 1.0])[:, None, None],
-        at_rate(20, 5),
-    )
-    one.standardise.set_statistics(mean, deviation)
-    assert difference(pooled(one, units, at_rate(20, 5)), plain) < LARGEST_DIFFERENCE
-
-
 # ------------------------------------------------------------------------------ the head
+
+
+# ------------------------------------------------------------------------------ the rival
+
+
+# ------------------------------------------------------------------------------ in flight
 
 
 def fusion(seed: int = 0, **switches: bool) -> FusionNetwork:
@@ -174,82 +119,6 @@ def fusion(seed: int = 0, **switches: bool) -> FusionNetwork:
     with torch.no_grad():
         torch.nn.init.normal_(network.head.last.weight, std=0.05)
     return network
-
-
-def batch_of(seed: int, camera: int, radar: int, windows: int = 2) -> FusionBatch:
-    parts = []
-    for channels, units in ((CHANNELS[CAMERA], camera), (CHANNELS[RADAR], radar)):
-        seconds = torch.tensor([at_rate(20, units)] * windows).reshape(windows, units)
-        parts += [grids(seed, windows, units, channels), seconds, torch.ones(windows, units)]
-    return FusionBatch(*parts)
-
-
-def test_an_untrained_head_says_what_the_detector_says() -> None:
-    batch = batch_of(0, 4, 3)
-    with torch.no_grad():
-        maps = FusionNetwork().eval()(batch)
-    assert maps.shape == (2, 54, 30, 40)
-    assert torch.equal(maps[:, :SEMANTICS], batch.camera[:, -1, :SEMANTICS])
-    np.testing.assert_allclose(maps[:, SEMANTICS:].exp(), 15.0, rtol=1e-5)
-
-
-def test_without_a_camera_unit_there_is_nothing_but_what_was_learned() -> None:
-    with torch.no_grad():
-        maps = FusionNetwork().eval()(batch_of(0, 0, 3))
-    expected = nothing_seen()[:, None, None].expand(-1, 30, 40)
-    assert torch.equal(maps[0, :SEMANTICS], expected)
-    assert sorted(set(nothing_seen().tolist())) == [-10.0, 0.0]
-
-
-def test_a_missing_modality_is_masked_whatever_its_tensors_hold() -> None:
-    head = fusion().head
-    absent = [
-        NetworkAggregate(grids(s, 1, 32), grids(s, 1, 20), torch.zeros(1, 3)) for s in (1, 2)
-    ]
-    camera = NetworkAggregate(grids(3, 1, 32), grids(4, 1, 64), torch.tensor([[1.0, 0.1, 1.0]]))
-    with torch.no_grad():
-        assert torch.equal(head(camera, absent[0]), head(camera, absent[1]))
-
-
-# ------------------------------------------------------------------------------ the rival
-
-
-def test_the_whole_window_encoder_gives_what_aggregators_give() -> None:
-    torch.manual_seed(0)
-    rival = WholeWindowEncoder(4)
-    units, seconds, valid = grids(0, 2, 5, 4), torch.tensor([at_rate(20, 5)] * 2), torch.ones(2, 5)
-    valid[1] = torch.tensor([1.0, 0.0, 1.0, 0.0, 0.0])
-    with torch.no_grad():
-        result, wanted = rival(units, seconds, valid), aggregator()(units, seconds, valid)
-        empty = rival(units[:, :0], seconds[:, :0], valid[:, :0])
-    assert [part.shape for part in result] == [part.shape for part in wanted]
-    assert torch.equal(result.newest, wanted.newest)
-    np.testing.assert_allclose(result.facts, wanted.facts, atol=1e-6)
-    assert not empty.facts.any()
-    assert not empty.newest.any()
-
-
-def test_the_whole_window_encoder_sees_all_units_in_their_order() -> None:
-    torch.manual_seed(0)
-    rival = WholeWindowEncoder(4)
-    units, seconds = grids(0, 10, 4), at_rate(20, 10)
-    shuffled = units[[0, 3, 5, 1, 6, 2, 4, 8, 7, 9]]
-    result = [
-        pooled(rival, order, seconds)
-        for order in (units, shuffled, torch.cat((units[:1] + 1, units[1:])))
-    ]
-    assert difference(result[0], result[1]) > 1e-3
-    assert difference(result[0], result[2]) > 1e-4
-
-
-def test_a_network_of_whole_windows_trains_and_is_not_exported(tmp_path: Path) -> None:
-    network = FusionNetwork(FusionNetworkSettings(whole_window=True))
-    network(batch_of(0, 3, 2)).square().mean().backward()
-    with pytest.raises(TrainingError, match='whole_window cannot be exported'):
-        export_fusion(network, tmp_path)
-
-
-# ------------------------------------------------------------------------------ in flight
 
 
 @pytest.fixture(scope='module')
@@ -282,36 +151,6 @@ def window_in_torch(network: FusionNetwork, end_ns: int, units: dict) -> torch.T
         parts += [stacked[None], seconds.reshape(1, -1), torch.ones(1, len(came))]
     with torch.no_grad():
         return network(FusionBatch(*parts))[0]
-
-
-@settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    seed=st.integers(0, 2**31),
-    gaps_ms=st.lists(st.sampled_from([0, 20, 33, 50, 67, 100, 120, 150, 250]), max_size=14),
-    end_ns=st.integers(0, 10**10),
-)
-def test_flight_chooses_neighbours_as_training_does(
-    network: FusionNetwork,
-    runtime: FusionNetworkRuntime,
-    seed: int,
-    gaps_ms: list[int],
-    end_ns: int,
-) -> None:
-    """Steps of round numbers of ms meet every tolerance, and lie halfway between lags."""
-    stamps = [end_ns - sum(gaps_ms[i:]) * MS for i in range(len(gaps_ms))]
-    units = grids(seed, len(stamps), CHANNELS[RADAR])
-    radar = runtime.aggregators[RADAR]
-    state = radar.begin(end_ns)
-    for values, stamp_ns in zip(units.numpy(), stamps, strict=True):
-        state = radar.step(state, radar.unit(values), stamp_ns)
-    seconds = torch.tensor([(end_ns - stamp_ns) / NS_PER_S for stamp_ns in stamps])
-    with torch.no_grad():
-        wanted = network.radar(units[None], seconds[None], torch.ones(1, len(stamps)))
-    result = radar.finish(state)
-    assert np.abs(result.pooled - wanted.pooled[0].numpy()).max() < LARGEST_DIFFERENCE
-    assert np.array_equal(result.newest, wanted.newest[0].numpy())
 
 
 @settings(
@@ -358,12 +197,6 @@ def test_what_streams_in_flight_equals_a_batch(
         maps = runtime.fuse(bank.close(end_ns))
         wanted = window_in_torch(network, end_ns, members)
         assert np.abs(maps - wanted.numpy()).max() < LARGEST_DIFFERENCE
-
-
-def test_an_export_of_other_weights_is_found_out(network: FusionNetwork, tmp_path: Path) -> None:
-    export_fusion(network, tmp_path)
-    with pytest.raises(TrainingError, match='exported fusion differs from the trained one'):
-        check_fusion_export(fusion(2), tmp_path)
 
 
 @pytest.mark.parametrize('switch', ['shift', 'differences', 'aggregation'])

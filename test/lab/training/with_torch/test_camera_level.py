@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,15 @@ import numpy as np
 import pytest
 import torch
 
-from mmedge_lab.training import TrainingError
 from mmedge_lab.training.grid_projection import (
     FeatureReader,
     GridProjection,
     LevelNetwork,
     fit_projections,
 )
-from mmedge_lab.training.network_export import check_stages, export_camera_level
-from mmedge_lab.training.networks.camera_level import CameraLevelNetwork, feature_channels
+from mmedge_lab.training.network_export import export_camera_level
+from mmedge_lab.training.networks.camera_level import feature_channels
 from mmedge_ros.encoding.detection_heads import UltralyticsHead
-from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.feature_grid import (
     CANVAS,
     GRID_CLASSES,
@@ -31,7 +28,6 @@ from mmedge_ros.encoding.feature_grid import (
     split_semantics,
 )
 from mmedge_ros.encoding.letterbox import Canvas, Letterbox
-from mmedge_ros.encoding.onnx_detector import OnnxDetector
 from mmedge_ros.encoding.tapped_network import TappedNetwork
 from mmedge_ros.encoding.ultralytics_network import import_libraries, new_network
 
@@ -112,15 +108,6 @@ def test_a_network_becomes_five_stages_that_can_be_left_between(stages: list[Pat
     assert tapped.finish(state)['grid'].shape == (1, 64, 30, 40)
 
 
-def test_the_stages_find_what_the_network_finds(network: Any, stages: list[Path]) -> None:
-    blob = blob_of(pictures(1, seed=5)[0])
-    with torch.no_grad():
-        wanted = network(torch.from_numpy(blob))[0].numpy()
-    result = TappedNetwork(stages).run(blob)['detections']
-    np.testing.assert_allclose(result[:, 4:], wanted[:, 4:], atol=0.02)
-    np.testing.assert_allclose(result[:, :4], wanted[:, :4], atol=1.0)
-
-
 def test_the_semantics_of_a_grid_say_what_the_detections_say(stages: list[Path]) -> None:
     outputs = TappedNetwork(stages).run(blob_of(pictures(1, seed=6)[0]))
     detections = outputs['detections'][0].T
@@ -144,46 +131,6 @@ def test_the_semantics_of_a_grid_say_what_the_detections_say(stages: list[Path])
     np.testing.assert_allclose(rows, wanted, atol=0.05)
 
 
-def test_the_detector_opens_the_stages(stages: list[Path]) -> None:
-    everything = DetectorParameters(score_threshold=0.0, labels=())
-    detector = OnnxDetector(stages, everything, grid=(64, 30, 40))
-    assert detector.labels == GRID_CLASSES
-    assert detector.input_size == SIZE
-    result = detector.detect(pictures(1)[0])
-    assert (result.grid.shape, result.grid.dtype) == ((64, 30, 40), np.float16)
-    assert result.detections
-
-
-def test_learned_channels_are_the_projected_features(
-    network: Any, projection: GridProjection
-) -> None:
-    picture = pictures(1, seed=7)[0]
-    features = FeatureReader(network, SIZE).features(picture)
-    wanted = projection.weight @ features + projection.bias[:, None]
-    level = CameraLevelNetwork(copy.deepcopy(network).fuse(verbose=False), projection, SIZE)
-    with torch.no_grad():
-        grid, _ = level(torch.from_numpy(blob_of(picture)))
-    np.testing.assert_allclose(grid[0, 48:].numpy(), wanted.reshape(16, 30, 40), atol=2e-3)
-
-
-def test_files_that_differ_from_the_network_are_refused(
-    stages: list[Path], projection: GridProjection
-) -> None:
-    other = CameraLevelNetwork(lively(GRID_CLASSES, seed=1).fuse(verbose=False), projection, SIZE)
-    with pytest.raises(TrainingError, match='the exported network differs'):
-        check_stages(other, stages, SIZE, pictures(1))
-
-
-def test_networks_that_do_not_suit_are_refused(network: Any) -> None:
-    fused = copy.deepcopy(network).fuse(verbose=False)
-    with pytest.raises(TrainingError, match=r'a projection of shape \(16, 3\)'):
-        CameraLevelNetwork(fused, GridProjection.empty(3), SIZE)
-    with pytest.raises(TrainingError, match='both sides must be multiples of 32'):
-        CameraLevelNetwork(fused, None, (160, 120))
-    with pytest.raises(TrainingError, match='the network has the classes person, car'):
-        CameraLevelNetwork(lively(('person', 'car')), None, SIZE)
-
-
 def test_small_levels_learn_to_tell_what_the_large_one_tells(network: Any) -> None:
     levels = {'small': LevelNetwork(network, SIZE), 'large': LevelNetwork(network, (192, 160))}
     fits = fit_projections(levels, 'large', pictures(10))
@@ -199,8 +146,3 @@ def test_small_levels_learn_to_tell_what_the_large_one_tells(network: Any) -> No
     values = large.projection.weight @ values + large.projection.bias[:, None]
     np.testing.assert_allclose(values.mean(axis=1), 0.0, atol=0.02)
     np.testing.assert_allclose(values.var(axis=1), 1.0, rtol=0.05)
-
-
-def test_too_few_pictures_are_refused(network: Any) -> None:
-    with pytest.raises(TrainingError, match='at least 5 pictures'):
-        fit_projections({'large': LevelNetwork(network, SIZE)}, 'large', pictures(4))

@@ -12,7 +12,6 @@ from mmedge_lab.training.dense_training import (
     fit_network,
     present_and_moved,
     train_dense,
-    yes_or_no,
 )
 
 
@@ -37,21 +36,6 @@ def test_flights_are_held_out_as_a_whole() -> None:
     assert fit.epochs < 20
 
 
-def test_only_weights_are_pulled_to_zero() -> None:
-    inputs, rows = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20)
-
-    def trained(decay: float) -> list[np.ndarray]:
-        settings = DenseSettings(epochs=1, batch=20, weight_decay=decay, learning_rate=0.1)
-        loss = squared(np.zeros((20, 1)))
-        *_, network = train_dense(inputs, rows, loss, np.ones(1), settings, 1)
-        return [network.weights1, network.bias1, network.weights2, network.bias2]
-
-    plain, pulled = trained(0.0), trained(0.5)
-    assert np.abs(pulled[0]).sum() < np.abs(plain[0]).sum()
-    assert np.array_equal(plain[1], pulled[1])
-    assert plain[3] == pytest.approx(pulled[3], abs=1e-12)
-
-
 def test_a_network_begins_as_the_best_constant() -> None:
     inputs = np.random.default_rng(0).normal(size=(20, 3))
     loss = squared(np.zeros((20, 2)))
@@ -59,13 +43,6 @@ def test_a_network_begins_as_the_best_constant() -> None:
         train_dense(inputs, np.arange(20), loss, np.array([2.0, -1.0]), DenseSettings(), 1)
     )
     assert np.array_equal(begun.outputs(inputs), np.tile([2.0, -1.0], (20, 1)))
-
-
-def test_losses_are_those_of_their_rows() -> None:
-    labels, rows = np.array([True, False, True, True]), np.array([1, 3])
-    logits = torch.tensor([[0.5], [2.0]], dtype=torch.float64)
-    wanted = (np.log1p(np.exp(0.5)) + np.log1p(np.exp(-2.0))) / 2.0
-    assert float(yes_or_no(labels)(logits, rows)) == pytest.approx(wanted)
 
 
 def test_how_far_a_person_moved_counts_where_one_is_present() -> None:

@@ -9,7 +9,6 @@ import torch
 from mmedge_lab.training.fusion_loss import FusionLoss, complete_iou, iou
 from mmedge_lab.training.window_batches import UnitBatch, WindowBatch
 from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS, VALUES, empty_semantics
-from mmedge_ros.tracking.map_decoding import DecodingParameters, decode_maps
 
 NOTHING = np.zeros(0, np.float32)
 NO_UNITS = UnitBatch(np.zeros(0, np.float16), NOTHING, NOTHING)
@@ -58,13 +57,6 @@ def test_knowing_costs_less_than_not_knowing() -> None:
     assert known < 0.05 * unknown
 
 
-def test_a_wrong_range_costs_and_an_unknown_one_does_not() -> None:
-    right, wrong = (loss_of(maps_that_know(away=a), batch_of()) for a in (12.0, 24.0))
-    assert wrong == pytest.approx(right + np.log(2.0), rel=0.01)
-    nobody_knows = batch_of(((*ALONE[0][:6], np.nan),))
-    assert loss_of(maps_that_know(away=24.0), nobody_knows) == pytest.approx(right, abs=1e-6)
-
-
 def test_a_sure_box_where_nothing_is_costs() -> None:
     assert loss_of(maps_that_know(), batch_of(())) > 10.0 * loss_of(empty_maps(), batch_of(()))
 
@@ -90,25 +82,6 @@ def test_each_object_has_cells_of_its_own_however_small_or_near_another() -> Non
     owners = [set(owner[owner >= 0].tolist()) for owner in given.owner]
     assert owners == [{0, 1, 2}, {3}]
     assert ((given.quality > 0.0) == (given.owner >= 0)).all()
-
-
-def test_descending_finds_the_boxes() -> None:
-    objects = (*ALONE, (0.0, CAR, 30.0, 250.0, 190.0, 330.0, 20.0))
-    maps = empty_maps()
-    maps[:, :SEMANTIC_CHANNELS].reshape(1, 6, VALUES, 30, 40)[:, :, :4] = -3.0
-    maps[:, :SEMANTIC_CHANNELS].reshape(1, 6, VALUES, 30, 40)[:, :, 4:] = 1.5
-    maps.requires_grad_()
-    loss, optimizer = FusionLoss(), torch.optim.Adam([maps], lr=0.2)
-    for _ in range(60):
-        optimizer.zero_grad()
-        loss(maps, batch_of(objects)).backward()
-        optimizer.step()
-    result = decode_maps(maps.detach().numpy()[0], (640, 480), DecodingParameters(0.3))
-    assert [d.label for d in sorted(result, key=lambda d: d.label)] == ['car', 'person']
-    for detection in result:
-        wanted = next(o for o in objects if (o[1] == CAR) == (detection.label == 'car'))
-        assert np.abs(np.array(detection.box) - wanted[2:6]).max() < 8.0
-        assert detection.distance == pytest.approx(wanted[6], rel=0.2)
 
 
 def test_overlaps_are_those_known() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,16 +9,11 @@ import pytest
 import torch
 from hand_made_features import hand_made_flight
 
-from mmedge_lab.training import TrainingError
 from mmedge_lab.training.fusion_settings import FusionSettings
 from mmedge_lab.training.fusion_training import (
     FusionTraining,
-    load_network,
-    network_settings,
     run_network,
 )
-from mmedge_lab.training.networks.fusion_network import FusionNetwork
-from mmedge_lab.training.window_batches import joined
 from mmedge_lab.training.window_judging import judge
 from mmedge_lab.training.window_set import Window, WindowConfiguration, WindowSet
 
@@ -73,13 +67,6 @@ def assert_equal(one: FusionTraining, two: FusionTraining) -> None:
         assert torch.equal(value, two.network.state_dict()[name]), name
 
 
-def test_untrained_it_says_what_the_newest_picture_says(validation: WindowSet) -> None:
-    network = FusionNetwork(network_settings(TINY)).eval()
-    fused, alone = judge(validation, chosen(validation), lambda b: run_network(network, b))
-    assert fused.at(0.3)[:-1] == alone.at(0.3)[:-1]
-    assert alone.at(0.3).plain()['recall'] > 0.8
-
-
 def test_it_learns_boxes_and_ranges(
     windows: WindowSet, validation: WindowSet, tmp_path: Path
 ) -> None:
@@ -105,14 +92,6 @@ def test_the_same_seed_gives_the_same_network_and_another_one_another(
     assert trained(windows, tmp_path / 'other.pt', replace(TINY, seed=4)).losses != whole.losses
 
 
-def test_the_network_of_a_checkpoint_is_that_of_the_training(
-    whole: FusionTraining, checkpoint: Path
-) -> None:
-    loaded = load_network(checkpoint).state_dict()
-    for name, value in whole.network.state_dict().items():
-        assert torch.equal(value, loaded[name]), name
-
-
 class StoppedError(Exception):
     """Ends a training in the middle of an epoch."""
 
@@ -130,62 +109,3 @@ def test_a_training_that_was_cut_short_ends_as_if_nothing_had_happened(
     assert resumed.epoch == 1
     resumed.run()
     assert_equal(whole, resumed)
-
-
-def test_the_checkpoint_of_another_training_is_refused(
-    whole: FusionTraining, windows: WindowSet, checkpoint: Path
-) -> None:
-    with pytest.raises(TrainingError, match=r'other settings: .*seed 3, not 9'):
-        FusionTraining(windows, replace(TINY, seed=9), checkpoint, 'data')
-    with pytest.raises(TrainingError, match='other data'):
-        FusionTraining(windows, TINY, checkpoint, 'others')
-
-
-@pytest.mark.parametrize(
-    'settings',
-    [
-        replace(TINY, without=('shift',)),
-        replace(TINY, without=('differences',)),
-        replace(TINY, without=('aggregation',)),
-        replace(TINY, whole_window=True),
-    ],
-    ids=['no shift', 'no differences', 'newest unit', 'whole window'],
-)
-def test_rivals_are_trained_in_the_same_way(
-    whole: FusionTraining, windows: WindowSet, tmp_path: Path, settings: FusionSettings
-) -> None:
-    rival = trained(windows, tmp_path / 'rival.pt', settings)
-    batch = joined(windows, [windows.at(*windows.ends[-1], WindowConfiguration())])
-    maps = [run_network(t.network, batch) for t in (rival, whole)]
-    assert maps[0].shape == maps[1].shape
-    assert (maps[0] != maps[1]).any()
-
-
-def test_the_network_of_whole_windows_refuses_windows_of_another_length(
-    windows: WindowSet, tmp_path: Path
-) -> None:
-    settings = replace(TINY, whole_window=True, window=0.8)
-    with pytest.raises(TrainingError, match=r'built for windows of 0\.5 s, not 0\.8 s: '):
-        FusionTraining(windows, settings, tmp_path / 'c.pt', 'data')
-    assert FusionTraining(windows, replace(TINY, window=0.8), tmp_path / 'c.pt', 'data')
-
-
-def test_no_windows_are_told(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match='not one window'):
-        FusionTraining(WindowSet([], 0.5, 0.1), TINY, tmp_path / 'c.pt', 'data')
-
-
-def test_a_full_disk_leaves_the_checkpoint_before(
-    windows: WindowSet, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    path = tmp_path / 'c.pt'
-    training = FusionTraining(windows, TINY, path, 'data')
-
-    def fill(share: float, words: str) -> None:
-        if share > 0.6:
-            request.getfixturevalue('little_room')
-
-    with pytest.raises(OSError, match='too large') as caught:
-        training.run(fill)
-    assert caught.value.errno == errno.EFBIG
-    assert FusionTraining(windows, TINY, path, 'data').epoch == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_lab.training import TrainingError
 from mmedge_lab.training.gate_training import (
     GateSamples,
     GateTrainingSettings,
@@ -46,27 +45,3 @@ def test_the_same_seed_gives_the_same_gate() -> None:
     assert np.array_equal(one.weights1, other.weights1)
     different = train_gate(samples(), GateTrainingSettings(epochs=5, hidden=4, seed=1))[0]
     assert not np.array_equal(one.weights1, different.weights1)
-
-
-def test_a_field_that_never_varied_has_no_say() -> None:
-    gate = train_gate(samples(), GateTrainingSettings(epochs=5))[0]
-    one = samples(1).features[0]
-    other = one.copy()
-    other[3] = -1e6
-    assert gate.logits(one) == gate.logits(other)
-
-
-@pytest.mark.parametrize(
-    ('given', 'words'),
-    [
-        (samples(40), '40 samples'),
-        (samples(100, 2), '2 flights'),
-        (
-            GateSamples(samples(100).features, np.ones(100), samples(100).flights),
-            'the same way',
-        ),
-    ],
-)
-def test_too_little_to_learn_from_is_said(given: GateSamples, words: str) -> None:
-    with pytest.raises(TrainingError, match=words):
-        train_gate(given)

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from painted_flight import write_painted_set
 
-from mmedge_lab.training import TrainingError
 from mmedge_lab.training.checkpoint import save_checkpoint
 from mmedge_lab.training.detector_session import LevelRequest, join_levels
 from mmedge_lab.training.detector_training import SCALES, DetectorSettings, load_detector
 from mmedge_lab.training.epoch_training import prepare_torch
 from mmedge_lab.training.picture_set import CLASSES
-from mmedge_lab.training.refit import RefitRequest, do_step, refit_steps, require_detectors
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.encoding.ultralytics_network import new_network
-
-
-def silent(share: float, words: str) -> None: ...
 
 
 @pytest.fixture(scope='module')
@@ -75,42 +66,3 @@ def test_a_later_training_begins_with_what_the_bundle_holds(joined: LevelRequest
     assert set(kept) == set(whole)
     for name, value in whole.items():
         np.testing.assert_allclose(kept[name].numpy(), value.numpy(), rtol=1e-3, atol=1e-6)
-
-
-def test_a_bundle_that_is_there_is_not_replaced(joined: LevelRequest) -> None:
-    before = (joined.out / MANIFEST).read_bytes()
-    with pytest.raises(TrainingError, match='exists already'):
-        join_levels(joined, silent)
-    assert (joined.out / MANIFEST).read_bytes() == before
-
-
-def test_a_detector_of_the_other_width_is_refused(request_of: LevelRequest) -> None:
-    swapped = LevelRequest(
-        request_of.flights, request_of.wide, request_of.narrow, request_of.out.with_name('other')
-    )
-    wrong = "'wide' detector and was given as --narrow"
-    with pytest.raises(TrainingError, match=wrong):
-        join_levels(swapped, silent)
-    assert not swapped.out.exists()
-    paths = swapped.narrow, swapped.wide, swapped.flights, swapped.out, swapped.out
-    with pytest.raises(TrainingError, match=wrong):
-        require_detectors(RefitRequest(*paths), request_of.out.parent)
-
-
-def test_a_refit_makes_levels_anew_for_other_detectors_only(joined: LevelRequest) -> None:
-    place = joined.out.parent
-    for name in ('validation', 'test'):
-        write_painted_set(place / 'sets' / name, flights=1, pictures=2)
-    refit = RefitRequest(joined.narrow, joined.wide, joined.flights, place / 'sets', place / 'new')
-    shutil.copytree(joined.out, refit.out / 'flight_people')
-    assert not do_step(refit_steps(refit, ['levels'])[0], silent)
-    torch.manual_seed(1)
-    other = place / 'other.pt'
-    settings = DetectorSettings(width='narrow').plain()
-    network = new_network(CLASSES, SCALES['narrow']).state_dict()
-    save_checkpoint(other, {'settings': settings, 'average': network, 'epoch': 1})
-    step = refit_steps(replace(refit, narrow=other), ['levels'])[-1]
-    assert step.lacking() == 'stale: made from other detectors'
-    assert do_step(step, silent)
-    assert step.lacking() == ''
-    assert (refit.out / 'flight_people.stale' / MANIFEST).is_file()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.networks.radar_network import RADAR_SHAPES, RadarProbe, RadarUnitNetwork
+from mmedge_lab.training.networks.radar_network import RadarProbe, RadarUnitNetwork
 from mmedge_lab.training.radar_training import check_radar_stages, export_radar_level
 from mmedge_ros.encoding.radar_network import RadarNetwork as RadarLevel
 from mmedge_ros.encoding.radar_network import inputs_of
@@ -39,31 +39,6 @@ def rasters(*scans: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
         torch.from_numpy(np.concatenate([part[name] for part in parts]))
         for name in ('view', 'birds_eye')
     )
-
-
-@pytest.mark.parametrize('level', RADAR_SHAPES)
-def test_every_level_puts_out_the_same_kind_of_grid(level: str) -> None:
-    grid = lively(level)(*rasters(scan(0), scan(1)))
-    assert grid.shape == (2, 16, 30, 40)
-    assert torch.isfinite(grid).all()
-    occupancy, log_range = RadarProbe()(grid)
-    assert occupancy.shape == log_range.shape == (2, 1, 30, 40)
-
-
-def test_levels_grow_from_small_to_large() -> None:
-    small, medium, large = (
-        sum(p.numel() for p in RadarUnitNetwork(level).parameters()) for level in RADAR_SHAPES
-    )
-    assert small < medium < large < 1_000_000
-
-
-def test_what_is_seen_from_above_reaches_the_grid() -> None:
-    network = lively('small')
-    view, birds_eye = rasters(scan(0))
-    changed = birds_eye.clone()
-    changed[:, :, 3, 7] += 1.0
-    difference = (network(view, changed) - network(view, birds_eye)).abs().sum(dim=(0, 1, 2))
-    assert difference[7] > 0
 
 
 def test_a_network_learns_where_someone_is() -> None:

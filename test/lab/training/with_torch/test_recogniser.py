@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from mmedge_lab.training.crop_set import CROP_SIZE, CropSet, SeenCrop, crop_set
-from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork, pooled
+from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork
 from mmedge_lab.training.recogniser_labels import CLASSES, LabelFacts
 from mmedge_lab.training.recogniser_session import (
-    RecogniserRequest,
     fit_memory,
     learned,
     write_recogniser,
@@ -24,7 +23,6 @@ from mmedge_lab.training.recogniser_training import (
     RecogniserTraining,
     attribute_logits,
     plain_inputs,
-    varied_inputs,
 )
 from mmedge_ros.core.data_types import Box, LabelSource
 from mmedge_ros.encoding.classifier_description import describe_classifier
@@ -59,32 +57,13 @@ def network(crops: CropSet, tmp_path_factory: pytest.TempPathFactory) -> Recogni
     return training.network
 
 
-def test_a_training_that_was_cut_short_ends_as_one_that_was_not(
-    crops: CropSet, network: RecogniserNetwork, tmp_path: Path
-) -> None:
-    class CutError(Exception):
-        pass
-
-    def cut(share: float, _: str) -> None:
-        if share > 0.5:
-            raise CutError
-
-    with pytest.raises(CutError):
-        RecogniserTraining(learned(crops), SETTINGS, tmp_path).run(cut)
-    resumed = RecogniserTraining(learned(crops), SETTINGS, tmp_path)
-    assert resumed.epoch == 1
-    resumed.run()
-    for name, value in resumed.network.state_dict().items():
-        assert torch.equal(value, network.state_dict()[name]), name
-
-
 def test_what_is_written_recognises_in_flight_what_the_network_does(
     crops: CropSet, network: RecogniserNetwork, tmp_path: Path
 ) -> None:
     bundle, out = tmp_path / 'bundle', tmp_path / 'out'
     bundle.mkdir()
     (bundle / 'manifest.yaml').write_text('name: tiny\n')
-    write_recogniser(network, crops, SETTINGS, RecogniserRequest(bundle, out, tmp_path))
+    write_recogniser(network, crops, SETTINGS, bundle, out)
     description = describe_classifier(out)
     assert description is not None
     # Without its exits: what is compared is the end of the network.
@@ -112,16 +91,3 @@ def test_a_class_that_no_crop_shows_has_no_centre(
     fitted, _ = fit_memory(network, few)
     assert fitted.counts[3] == 0.0
     assert fitted.counts[0] > 0.0
-
-
-def test_inputs_vary_within_what_detectors_and_light_do(crops: CropSet) -> None:
-    plain = plain_inputs(crops.crops[:8])
-    varied = varied_inputs(crops.crops[:8], np.random.default_rng(1))
-    assert plain.shape == varied.shape == (8, 3, FORM.size[1], FORM.size[0])
-    assert 0.01 < float((plain - varied).abs().mean()) < 1.5
-
-
-def test_strips_keep_what_is_above_apart_from_what_is_below() -> None:
-    features = torch.zeros(1, 2, 6, 4)
-    features[0, 0, :2], features[0, 1, 4:] = 1.0, 1.0
-    assert pooled(features).tolist() == [[1.0, 0.0, 0.0, 0.0, 0.0, 1.0]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from painted_crossing import write_crossing, write_crossings
+from painted_crossing import write_crossings
 
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.checkpoint import save_checkpoint
@@ -101,7 +101,7 @@ def no_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr('mmedge_lab.training.feature_cache._write_level', refuse)
     monkeypatch.setattr('mmedge_lab.training.fusion_features._camera', refuse)
-    monkeypatch.setattr('mmedge_lab.training.fusion_features.write_graph', refuse)
+    monkeypatch.setattr('mmedge_lab.training.fusion_features._radar', refuse)
 
 
 def test_another_training_shares_the_features(
@@ -111,11 +111,11 @@ def test_another_training_shares_the_features(
     other = replace(
         request,
         out=request.out.with_name('rival'),
-        settings=replace(TINY, seed=1, whole_window=True),
+        settings=replace(TINY, seed=1, without=('shift',)),
     )
     metrics = train_fusion(other, silent)
     bundle = load_bundle(other.out)
-    assert not bundle.has_fusion
+    assert bundle.has_fusion
     assert bundle.content['metrics'] == metrics
 
 
@@ -127,21 +127,3 @@ def test_features_of_other_detectors_are_refused(
     with pytest.raises(TrainingError, match='other detectors or flights'):
         train_fusion(replace(request, flights=flights, out=place / 'no'), silent)
     assert not (place / 'no').exists()
-
-
-def test_a_detector_of_the_wrong_width_is_told(request_of: FusionRequest, tmp_path: Path) -> None:
-    request = replace(request_of, narrow=request_of.wide, out=tmp_path / 'out')
-    with pytest.raises(TrainingError, match="a 'wide' detector and was given as --narrow"):
-        train_fusion(request, silent)
-
-
-def test_flights_without_ground_truth_are_refused_in_a_sentence(
-    request_of: FusionRequest, tmp_path: Path
-) -> None:
-    write_crossing(tmp_path / 'blind/flight', seconds=0.3, truth=False)
-    request = replace(
-        request_of, flights=tmp_path / 'blind', out=tmp_path / 'out', features=tmp_path / 'f'
-    )
-    with pytest.raises(TrainingError, match='ground truth is needed'):
-        train_fusion(request, silent)
-    assert not request.out.exists()
