@@ -24,9 +24,12 @@ from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.perception_pipeline import (
+    MeasurementSource,
+    PerceptionPipeline,
+    decision_fusion_source,
+)
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.pipeline.pipeline_parts import MeasurementSource, decision_fusion_source
 from mmedge_ros.report.accuracy_samples import (
     STREAM_STEP_NS,
     PersonSamples,

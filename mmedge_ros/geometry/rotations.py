@@ -18,7 +18,7 @@ _SMALLEST = 1e-9
 
 def rotation_vector(rotation: FloatArray) -> FloatArray:
     """Return axis times angle (3,) in rad of a rotation matrix (3, 3); angles are 0 to pi."""
-    w, x, y, z = _quaternion(rotation)
+    w, x, y, z = quaternion_of(rotation)
     sine = math.sqrt(x * x + y * y + z * z)
     scale = 2.0 * math.atan2(sine, w) / sine if sine > _SMALLEST else 2.0
     return np.array([scale * x, scale * y, scale * z])
@@ -43,7 +43,7 @@ def rotation_of(w: float, x: float, y: float, z: float) -> FloatArray:
     )
 
 
-def _quaternion(rotation: FloatArray) -> tuple[float, float, float, float]:
+def quaternion_of(rotation: FloatArray) -> tuple[float, float, float, float]:
     """Return the unit quaternion w, x, y, z with w >= 0, from its largest component."""
     (a, b, c), (d, e, f), (g, h, i) = rotation.tolist()
     candidates = (a + e + i, a - e - i, e - a - i, i - a - e)

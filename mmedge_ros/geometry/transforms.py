@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry import GeometryError
-from mmedge_ros.geometry.rotations import rotation_of
+from mmedge_ros.geometry.rotations import quaternion_of, rotation_of
 
 # Shorter than any quaternion meant as a rotation, longer than rounding errors of zeros.
 _MIN_QUATERNION_NORM = 1e-6
@@ -83,12 +83,8 @@ def rotation_from_quaternion(x: float, y: float, z: float, w: float) -> FloatArr
 
 def quaternion_from_rotation(rotation: FloatArray) -> tuple[float, float, float, float]:
     """Return the unit quaternion (x, y, z, w), w >= 0, of a (3, 3) rotation matrix."""
-    # Every node starts with this module, few need this, and scipy.spatial takes as long to import
-    # as all the rest.
-    from scipy.spatial.transform import Rotation
-
-    x, y, z, w = (float(q) for q in Rotation.from_matrix(rotation).as_quat())
-    return (x, y, z, w) if w >= 0.0 else (-x, -y, -z, -w)
+    w, x, y, z = quaternion_of(rotation)
+    return x, y, z, w
 
 
 def prefixed(prefix: str, frame: str) -> str:

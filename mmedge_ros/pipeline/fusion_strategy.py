@@ -10,9 +10,8 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, is_bundle, load_bundle
 from mmedge_ros.encoding.picture_drift import PictureDrift, read_usual_pictures
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
+from mmedge_ros.pipeline.perception_pipeline import MeasurementSource, PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
-from mmedge_ros.pipeline.pipeline_parts import MeasurementSource
 from mmedge_ros.tracking.noise_scale import USUAL_SCALE, read_noise_scale
 from mmedge_ros.windows.bundle_gate import BundleGate, bundle_gate
 from mmedge_ros.windows.early_decision import GatedDecision, Gating

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from mmedge_ros.core.clock import TimeBudget
 from mmedge_ros.core.data_types import (
@@ -16,6 +17,7 @@ from mmedge_ros.core.data_types import (
     RADAR,
     Configuration,
     Decision,
+    Measurement,
     ResultKind,
     SkipDecision,
     TrackLabel,
@@ -30,18 +32,16 @@ from mmedge_ros.geometry.camera_turn import view_of
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.pipeline.fused_pictures import FusedPictures
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.pipeline.pipeline_parts import (
-    EarlyDecision,
-    MeasurementSource,
-    decision_fusion_source,
-)
 from mmedge_ros.pipeline.track_labels import TrackLabels
 from mmedge_ros.pipeline.track_updates import TrackUpdates
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler
 from mmedge_ros.tracking import FusionError
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters, fuse_detections
+from mmedge_ros.tracking.pairing import PairedUnits
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
+from mmedge_ros.windows.early_decision import GatedDecision
 from mmedge_ros.windows.feature_fusion import FeatureFusion
 
 # Only a clock that stands still lets so many units wait for their window.
@@ -57,6 +57,25 @@ _MOST_OVERLAP = 20
 # Work ahead is not begun this long before a decision may be due: a step takes one to two
 # milliseconds, fusing a picture three to four.
 _STEP_MARGIN_NS = 5_000_000
+
+
+# Where measurements come from: units that belong together, and where the sensors are.
+MeasurementSource: TypeAlias = Callable[[PairedUnits, SensorRig], list[Measurement]]
+
+
+def decision_fusion_source(parameters: DecisionFusionParameters) -> MeasurementSource:
+    """Return decision fusion as a source of measurements."""
+
+    def measure(units: PairedUnits, rig: SensorRig) -> list[Measurement]:
+        return fuse_detections(
+            units.camera,
+            units.scans,
+            rig.geometry_at(units.stamp_ns),
+            parameters,
+            [rig.geometry_at(scan.stamp_ns) for scan in units.scans],
+        )
+
+    return measure
 
 
 class PerceptionPipeline:
@@ -78,7 +97,7 @@ class PerceptionPipeline:
         parameters: PipelineParameters | None = None,
         feature_fusion: FeatureFusion | None = None,
         *,
-        early_decision: EarlyDecision | None = None,
+        early_decision: GatedDecision | None = None,
         measure: MeasurementSource | None = None,
         noise_scale: float = 1.0,
         drift: PictureDrift | None = None,

@@ -10,7 +10,6 @@ from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE
 from mmedge_ros.pipeline.track_updates import UPDATES
-from mmedge_ros.windows.early_decision import GatedDecision
 from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.windows.skip_control import SkipStatus
 
@@ -90,7 +89,7 @@ class PipelineStatus:
 
 def _gate_status(pipeline: PerceptionPipeline) -> SkipStatus | None:
     early = pipeline.early_decision
-    return early.control.status if isinstance(early, GatedDecision) else None
+    return None if early is None else early.control.status
 
 
 def _gate_figures(gate: SkipStatus) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from mmedge_ros.core.data_types import NS_PER_S, Measurement, Track, UnitFeatures
 from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView
@@ -20,64 +20,6 @@ _TURN_NS = 300_000_000
 
 def _no_view(_stamp_ns: int) -> None:
     """Without a calibration boxes are predicted in the picture alone."""
-
-
-class TrackerStep(NamedTuple):
-    """Measurements of one instant; ``has_picture`` also where a picture showed no person.
-
-    ``view`` is where the camera looked, None where that is not known.
-    """
-
-    stamp_ns: int
-    measurements: list[Measurement]
-    has_picture: bool
-    view: CameraView | None = None
-
-
-class FixedLagTracker:
-    """Keeps the tracker's state after each of its last steps."""
-
-    def __init__(self, tracker: Tracker) -> None:
-        self._tracker = tracker
-        self.state = TrackerState()
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget every track; ids go on, so that none is given out twice."""
-        self.state = TrackerState(next_id=self.state.next_id)
-        self._base = self.state
-        self._states: list[TrackerState] = []
-
-    def fork(self) -> FixedLagTracker:
-        """Return one that goes on by itself from here."""
-        other = copy.copy(self)
-        other.__dict__.update(_states=list(self._states))
-        return other
-
-    def update(self, kept: int, steps: Sequence[TrackerStep]) -> None:
-        """Take steps in the place of all but the first ``kept`` that are remembered."""
-        del self._states[kept:]
-        state = self._states[-1] if self._states else self._base
-        for step in steps:
-            state = self._tracker.step(state, *step)
-            self._states.append(state)
-        self.state = state
-
-    def forget(self, count: int) -> None:
-        """Settle the oldest steps: they are not taken again."""
-        if count:
-            self._base = self._states[count - 1]
-            del self._states[:count]
-
-    def report(
-        self,
-        at_ns: int,
-        recent_ns: int,
-        size: tuple[int, int] = (0, 0),
-        turn: CameraTurn | None = None,
-    ) -> tuple[Track, ...]:
-        """Return the confirmed tracks predicted to ``at_ns``; see `Tracker.report`."""
-        return self._tracker.report(self.state, at_ns, recent_ns, size, turn)
 
 
 class UnitTracker:
@@ -100,12 +42,10 @@ class UnitTracker:
         self._view_at = view_at
         self._measure = measure
         self._pairing = UnitPairing(pairing, lag)
-        self._tracks = FixedLagTracker(tracker)
-
-    @property
-    def state(self) -> TrackerState:
-        """All tracks after the newest unit."""
-        return self._tracks.state
+        self._tracker = tracker
+        # All tracks after the newest unit.
+        self.state = TrackerState()
+        self.reset()
 
     @property
     def newest_ns(self) -> int:
@@ -118,33 +58,35 @@ class UnitTracker:
         return self._pairing.too_late
 
     def reset(self) -> None:
-        """Forget every track and unit; ids go on."""
+        """Forget every track and unit; ids go on, so that none is given out twice."""
         self._pairing.reset()
-        self._tracks.reset()
+        self.state = self._base = TrackerState(next_id=self.state.next_id)
+        self._states: list[TrackerState] = []
 
     def fork(self) -> UnitTracker:
         """Return one that goes on by itself from here."""
         other = copy.copy(self)
-        other.__dict__.update(_pairing=self._pairing.fork(), _tracks=self._tracks.fork())
+        other.__dict__.update(_pairing=self._pairing.fork(), _states=list(self._states))
         return other
 
     def update(self, units: Sequence[UnitFeatures]) -> None:
-        """Take in units of any order and modality."""
+        """Take in units of any order and modality; steps that change are taken again."""
         kept, groups = self._pairing.add(units)
-        self._tracks.update(
-            kept,
-            [
-                TrackerStep(
-                    group.stamp_ns,
-                    self._measure(group),
-                    # Only a picture that was encoded can say that a person is not there.
-                    group.camera is not None and not group.camera.followed,
-                    self._view_at(group.stamp_ns),
-                )
-                for group in groups
-            ],
-        )
-        self._tracks.forget(self._pairing.forget())
+        measured = [self._measure(group) for group in groups]
+        del self._states[kept:]
+        self.state = self._states[-1] if self._states else self._base
+        for group, measurements in zip(groups, measured, strict=True):
+            # Only a picture that was encoded can say that a person is not there.
+            has_picture = group.camera is not None and not group.camera.followed
+            view = self._view_at(group.stamp_ns)
+            self.state = self._tracker.step(
+                self.state, group.stamp_ns, measurements, has_picture, view
+            )
+            self._states.append(self.state)
+        settled = self._pairing.forget()
+        if settled:
+            self._base = self._states[settled - 1]
+            del self._states[:settled]
 
     def report(
         self, at_ns: int, recent_ns: int, size: tuple[int, int] = (0, 0)
@@ -154,4 +96,4 @@ class UnitTracker:
         turn = None
         if before is not None and after is not None:
             turn = CameraTurn(before, after, _TURN_NS / NS_PER_S)
-        return self._tracks.report(at_ns, recent_ns, size, turn)
+        return self._tracker.report(self.state, at_ns, recent_ns, size, turn)

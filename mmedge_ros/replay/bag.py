@@ -175,12 +175,3 @@ class Bag:
     def _report(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
-
-
-def first(bag: Bag, topic: str) -> Any | None:
-    """Return the first message of a topic, deserialised; None if none can be read.
-
-    :raises BagError: for an unknown topic or a damaged message
-    """
-    message = next(bag.messages([topic]), None)
-    return None if message is None else bag.deserialize(message)

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, NamedTuple, Protocol
+from typing import IO, NamedTuple
 
 import zstandard
 from mcap.exceptions import McapError
@@ -39,30 +39,31 @@ class Record(NamedTuple):
     raw: bytes
 
 
-class Scan(Protocol):
+class Scan:
     """Reads a file from its beginning; whatever ``records`` raises marks the break.
 
     ``definitions`` maps message types to encoding and text of their definition, ``left_out``
     topics that are not CDR to what they are.
     """
 
-    definitions: dict[str, tuple[str, str]]
-    left_out: dict[str, str]
-
-    def records(self) -> Iterator[Record]:
-        """Yield messages in the file's order."""
-
-    def close(self) -> None:
-        """Release files."""
-
-
-class McapScan:
-    """An MCAP file without a usable end."""
-
     def __init__(self, path: Path) -> None:
         self.definitions: dict[str, tuple[str, str]] = {}
         self.left_out: dict[str, str] = {}
         self._path = path
+
+    def records(self) -> Iterator[Record]:
+        """Yield messages in the file's order."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Release files; by default nothing stays open between scans."""
+
+
+class McapScan(Scan):
+    """An MCAP file without a usable end."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._schemas: dict[int, Schema] = {}
         self._channels: dict[int, Channel] = {}
 
@@ -80,9 +81,6 @@ class McapScan:
                 yield from self._messages(_cut_chunk(file, limit))
                 reason = str(error) or 'the file ends in the middle of a record'
                 raise EOFError(reason) from error
-
-    def close(self) -> None:
-        """Nothing stays open between scans."""
 
     def _messages(self, records: Iterable[McapRecord]) -> Iterator[Record]:
         for record in records:
@@ -126,15 +124,14 @@ def _cut_chunk(file: IO[bytes], limit: int) -> Iterator[McapRecord]:
         return
 
 
-class SqliteScan:
+class SqliteScan(Scan):
     """An SQLite file that is shorter than its header says.
 
     Works on a copy in the folder for temporary files, because the header must be changed.
     """
 
     def __init__(self, path: Path) -> None:
-        self.definitions: dict[str, tuple[str, str]] = {}
-        self.left_out: dict[str, str] = {}
+        super().__init__(path)
         self._folder = TemporaryDirectory(prefix='mmedge_bag_')
         copy = Path(self._folder.name) / 'bag.db3'
         shutil.copyfile(path, copy)

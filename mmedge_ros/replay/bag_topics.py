@@ -33,7 +33,6 @@ class SensorTopics(NamedTuple):
     camera_info: str | None
     radar: str | None
     odometry: str | None
-    tf_static: str | None
     compressed: bool
     added: tuple[tuple[str, str], ...] = ()
 
@@ -70,13 +69,11 @@ def choose_topics(
     info = None
     if chosen_camera is not None:
         info = _base(chosen_camera).rpartition('/')[0] + '/camera_info'
-    static = [t.name for t in recorded if is_tf_static(t)]
     return SensorTopics(
         camera=chosen_camera,
         camera_info=info if info and names.get(info) == CAMERA_INFO else None,
         radar=chosen_radar,
         odometry=_choose(recorded, (ODOMETRY,), odometry, 'odometry'),
-        tf_static='/tf_static' if '/tf_static' in static else next(iter(static), None),
         compressed=chosen_camera is not None and names[chosen_camera] == COMPRESSED_IMAGE,
         added=added,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -187,11 +187,6 @@ class GroundTruth:
                 yield begin_ns
         if self.stamps_ns and self.stamps_ns[-1] % step_ns == 0:
             yield self.stamps_ns[-1]
-
-    def between(self, begin_ns: int, end_ns: int) -> Sequence[TrueScene]:
-        """Return the scenes from one instant to another, both inclusive."""
-        first, last = bisect_left(self.stamps_ns, begin_ns), bisect_right(self.stamps_ns, end_ns)
-        return self.scenes[first:last]
 
     @property
     def _longest_ns(self) -> int:

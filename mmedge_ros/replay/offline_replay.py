@@ -199,7 +199,7 @@ class OfflineReplay:
             server.counts.failed += 1
             count_failure(server.failures, str(err))
             self._send_receipt(now_ns, receipt_of(unit, UnitOutcome.FAILED, str(err)))
-            self._at(now_ns, self._idle, server)
+            self._at(now_ns, self._serve, server)
             return
         taken_ns = time.perf_counter_ns() - begun
         if self._profile is not None:
@@ -208,9 +208,6 @@ class OfflineReplay:
             )
             taken_ns = round(seconds * NS_PER_S)
         self._at(now_ns + taken_ns, self._encoded, server, features, now_ns, admitted)
-
-    def _idle(self, now_ns: int, server: _Server) -> None:
-        self._serve(now_ns, server)
 
     def _take_decision(self, now_ns: int, server: _Server, decision: Decision) -> None:
         """Have the tracks of a decision recognised when no unit waits, as live."""
@@ -228,7 +225,7 @@ class OfflineReplay:
             count_failure(server.failures, problem)
         self.novelties += recognised.novelties
         server.busy = True
-        self._at(now_ns + taken_ns, self._idle, server)
+        self._at(now_ns + taken_ns, self._serve, server)
         self._at(now_ns + taken_ns, self._take_labels, recognised.labels)
 
     def _take_labels(self, _: int, labels: Sequence[TrackLabel]) -> None:

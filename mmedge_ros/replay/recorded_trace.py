@@ -40,10 +40,10 @@ def read_trace_file(path: str | Path) -> Trace:
     if not is_bag:
         return read_tegrastats(place)
     with Bag(place) as bag:
-        return trace_of_bag(bag)
+        return _trace_of(bag)
 
 
-def trace_of_bag(bag: Bag) -> Trace:
+def _trace_of(bag: Bag) -> Trace:
     """Read the system state of a recording, or its battery's where there is no more.
 
     Times are those of arrival, from the first message of the bag on.

@@ -48,6 +48,13 @@ class _Layout:
 _LAYOUTS = {b'\0\0': _Layout('>'), b'\0\1': _Layout('<')}
 
 
+def _layout_of(raw: bytes | memoryview, what: str) -> _Layout:
+    layout = _LAYOUTS.get(bytes(raw[:2]))
+    if layout is None:
+        raise BagError(f'these {len(raw)} bytes are no {what}: not in plain CDR')
+    return layout
+
+
 def header_stamp_ns(raw: bytes | memoryview) -> int:
     """Return the stamp of a serialised message that begins with a std_msgs/Header.
 
@@ -74,9 +81,7 @@ def with_moved_transforms(raw: bytes | memoryview, offset_ns: int) -> bytes:
     :raises BagError: for bytes that are none in plain CDR, and stamps that do not fit
     """
     moved = bytearray(raw)
-    layout = _LAYOUTS.get(bytes(raw[:2]))
-    if layout is None:
-        raise BagError(f'these {len(raw)} bytes are no transforms: not in plain CDR')
+    layout = _layout_of(raw, 'transforms')
     number = layout.length.size
     try:
         (count,) = layout.length.unpack_from(raw, _HEAD)
@@ -132,9 +137,7 @@ def picture_from_bytes(raw: bytes) -> RawPicture:
 
     :raises BagError: for bytes that are none in plain CDR
     """
-    layout = _LAYOUTS.get(raw[:2])
-    if layout is None:
-        raise BagError(f'these {len(raw)} bytes are no picture: not in plain CDR')
+    layout = _layout_of(raw, 'picture')
     number = layout.length
     try:
         seconds, nanoseconds, length = layout.begin.unpack_from(raw, _HEAD)
@@ -165,9 +168,7 @@ def ego_report_from_bytes(raw: bytes, available_ns: int) -> EgoReport:
         of ROS 2 send
     :raises GeometryError: for numbers that are no pose or velocity
     """
-    layout = _LAYOUTS.get(raw[:2])
-    if layout is None:
-        raise BagError(f'these {len(raw)} bytes are no odometry: not in plain CDR')
+    layout = _layout_of(raw, 'odometry')
     try:
         seconds, nanoseconds, length = layout.begin.unpack_from(raw, _HEAD)
         begin = _HEAD + layout.begin.size

@@ -19,7 +19,6 @@ _RATE_SPAN = 3.0
 class _Entry(NamedTuple):
     at: float
     latency: float
-    is_late: bool
     ages: dict[str, float]
 
 
@@ -37,10 +36,9 @@ class RecentDecisions:
 
     def add(self, decision: Decision, deadline: float) -> None:
         """Enter a decision; it is late when its latency exceeds the deadline (s)."""
-        is_late = decision.latency > deadline
         self._count += 1
-        self._late += is_late
-        self._entries.append(_Entry(self._clock(), decision.latency, is_late, decision.ages))
+        self._late += decision.latency > deadline
+        self._entries.append(_Entry(self._clock(), decision.latency, decision.ages))
 
     def figures(self) -> dict[str, Any]:
         """Return latency and ages in s, decisions per second, and how many were late."""

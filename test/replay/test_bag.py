@@ -18,7 +18,7 @@ from mcap.writer import CompressionType, IndexType
 from mcap.writer import Writer as McapWriter
 
 from mmedge_ros.replay import BagError
-from mmedge_ros.replay.bag import Bag, first
+from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.recorded_calibration import static_transforms
 
 STORAGES = ('mcap', 'sqlite3')
@@ -252,11 +252,12 @@ def test_a_static_transform_without_a_rotation_is_left_out_and_its_frames_are_na
     assert re.search(r'radar_link.*camera_optical_frame.*quaternion', problem)
 
 
-def test_the_first_message_of_a_topic_is_at_hand(tmp_path: Path) -> None:
-    with Bag(flight.write_bag(tmp_path / 'bag')) as bag:
-        assert first(bag, flight.CAMERA_INFO).width == flight.WIDTH
-        with pytest.raises(BagError, match="nearest is '/camera/camera_info'"):
-            first(bag, '/camera/info')
+def test_an_unknown_topic_brings_up_the_nearest(tmp_path: Path) -> None:
+    with (
+        Bag(flight.write_bag(tmp_path / 'bag')) as bag,
+        pytest.raises(BagError, match="nearest is '/camera/camera_info'"),
+    ):
+        bag.messages(['/camera/info'])
 
 
 def test_a_type_of_our_own_is_read_by_the_definition_in_the_bag(tmp_path: Path) -> None:
@@ -264,14 +265,14 @@ def test_a_type_of_our_own_is_read_by_the_definition_in_the_bag(tmp_path: Path) 
     raw = flight.serialized(flight.header(7, 'abc')) + struct.pack('<f', 0.5)
     path = mcap(tmp_path / 'own.mcap', [(1, raw)], BATTERY, (PLAIN, text))
     with Bag(path) as bag:
-        message = first(bag, '/h')
+        message = bag.deserialize(next(bag.messages()))
         assert (message.charge, message.header.frame_id) == (0.5, 'abc')
 
 
 def test_a_type_that_nobody_defines_is_an_error(tmp_path: Path) -> None:
     path = mcap(tmp_path / 'own.mcap', [(1, bytes(20))], BATTERY, ('protobuf', b'?'))
     with Bag(path) as bag, pytest.raises(BagError, match='no definition'):
-        first(bag, '/h')
+        bag.deserialize(next(bag.messages()))
 
 
 @pytest.mark.parametrize('keep', [0, 3, 4, 11, 40, 200])

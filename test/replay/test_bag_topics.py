@@ -33,7 +33,6 @@ def test_everything_there_is_once_is_found_by_its_type() -> None:
         camera_info='/front/camera_info',
         radar='/radar/points',
         odometry='/odom',
-        tf_static='/tf_static',
         compressed=True,
     )
 

@@ -92,7 +92,6 @@ class CalibrationResult:
     geometry: SensorGeometry
     before: ExtrinsicsAgreement
     after: ExtrinsicsAgreement
-    time_by_ego: bool
     notes: tuple[str, ...]
 
     @property
@@ -164,7 +163,6 @@ def calibrate(
         geometry,
         agreement(sightings, returns, start, 0.0),
         agreement(sightings, returns, geometry, float(fit.parameters[3])),
-        by_ego is not None,
         _notes(halves, has_elevation),
     )
 

@@ -20,7 +20,7 @@ from mmedge_ros.core.data_types import (
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
-from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoMotion, carried
+from mmedge_ros.geometry.ego_motion import EgoMotion, carried
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
 from mmedge_ros.geometry.transforms import StampedTransform, TransformTree
@@ -142,20 +142,13 @@ def observe(
         RADAR: encoder_kind(RADAR).make(replace(settings, model=None)),
     }
     units: dict[str, list[UnitFeatures]] = {CAMERA: [], RADAR: []}
-    ego: EgoMotion | None = None
     first_ns, last_ns = recording.arrivals_ns()
-    for event in recording.events():
-        if isinstance(event, Unit):
-            if event.modality in encoders:
-                _encode(encoders[event.modality], event, units[event.modality])
-            if on_progress:
-                share = (event.available_ns - first_ns) / max(last_ns - first_ns, 1)
-                on_progress(min(max(share, 0.0), 1.0))
-            continue
-        frames = event.frame_id or ODOMETRY_FRAME, event.base_frame or BASE_FRAME
-        ego = ego or EgoMotion(*frames, kept=None)
-        if frames == (ego.frame_id, ego.base_frame):
-            ego.add(event.state)
+    for unit in recording.units():
+        if unit.modality in encoders:
+            _encode(encoders[unit.modality], unit, units[unit.modality])
+        if on_progress:
+            share = (unit.available_ns - first_ns) / max(last_ns - first_ns, 1)
+            on_progress(min(max(share, 0.0), 1.0))
     for modality, seen in units.items():
         if not seen:
             raise ExtrinsicsError(f'{path}: no message of the {modality} can be used')
@@ -165,7 +158,7 @@ def observe(
         tuple(units[RADAR]),
         recording.camera,
         tuple(recording.transforms),
-        ego,
+        recording.ego_motion(),
     )
 
 

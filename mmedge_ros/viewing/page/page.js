@@ -1,5 +1,5 @@
 // Listens to the viewer while the tab is visible, and fills the page.
-import { Scene } from './scene.js';
+import { Scene, fit } from './scene.js';
 
 const SILENT = 3; // s without a decision after which the page says so
 const at = (id) => document.getElementById(id);
@@ -147,7 +147,8 @@ function drawSparkline({ latency, deadline, configuration }) {
   const canvas = at('sparkline');
   const values = latency.newest;
   const limit = configuration?.latency_limit ?? deadline;
-  const [width, height] = fit(canvas);
+  fit(canvas);
+  const { width, height } = canvas;
   const context = canvas.getContext('2d');
   context.clearRect(0, 0, width, height);
   const top = Math.max(limit, ...values) * 1.1;
@@ -167,18 +168,6 @@ function drawSparkline({ latency, deadline, configuration }) {
   at('sparkline-caption').textContent = values.length
     ? 'the newest decisions, one bar each; dashed: the deadline'
     : '';
-}
-
-// Give a canvas as many pixels as it has on the screen.
-function fit(canvas) {
-  const ratio = window.devicePixelRatio || 1;
-  const width = Math.round(canvas.clientWidth * ratio);
-  const height = Math.round(canvas.clientHeight * ratio);
-  if (canvas.width !== width || canvas.height !== height) {
-    canvas.width = width;
-    canvas.height = height;
-  }
-  return [width, height];
 }
 
 function showStatus() {

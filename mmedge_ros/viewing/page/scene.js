@@ -13,6 +13,18 @@ const cross = (a, b) => [
   a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 const unit = (a) => a.map((v) => v / (Math.hypot(...a) || 1));
 
+// Give a canvas as many pixels as it has on the screen; return how many for each of the page.
+export function fit(canvas) {
+  const ratio = window.devicePixelRatio || 1;
+  const width = Math.round(canvas.clientWidth * ratio);
+  const height = Math.round(canvas.clientHeight * ratio);
+  if (canvas.width !== width || canvas.height !== height) {
+    canvas.width = width;
+    canvas.height = height;
+  }
+  return ratio;
+}
+
 export class Scene {
   constructor(canvas, css) {
     this.canvas = canvas;
@@ -114,14 +126,9 @@ export class Scene {
   }
 
   fit() {
-    const ratio = window.devicePixelRatio || 1;
-    const { canvas } = this;
-    this.width = canvas.clientWidth;
-    this.height = canvas.clientHeight;
-    const wanted = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
-    if (canvas.width !== wanted[0] || canvas.height !== wanted[1]) {
-      [canvas.width, canvas.height] = wanted;
-    }
+    const ratio = fit(this.canvas);
+    this.width = this.canvas.clientWidth;
+    this.height = this.canvas.clientHeight;
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
