@@ -7,6 +7,7 @@ the rows and `mmedge_lab.judging.bench_table` makes the table.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.simulation.flight_folder import flights_in, read_description
 from mmedge_lab.worker_processes import OnShare
+from mmedge_ros.core.untrusted_files import shown
 
 # What a row gives of a subject, by column: a number to be added up, or values to be pooled.
 Sums: TypeAlias = Mapping[str, float | Sequence[float]]
@@ -200,6 +202,25 @@ class BenchRequest:
         if len(self.inputs) <= number:
             raise EvaluationError(f'name {what} after the name of the bench')
         return self.inputs[number]
+
+
+def listed(key: str, text: str, least: float, most: float) -> tuple[float, ...]:
+    """Read the numbers of a setting of a bench, by commas.
+
+    :raises EvaluationError: for one that is not from ``least`` to ``most``
+    """
+    found = []
+    for part in text.split(','):
+        try:
+            found.append(float(part.strip().removesuffix('%')))
+        except ValueError:
+            found.append(math.nan)
+        if not least <= found[-1] <= most:
+            raise EvaluationError(
+                f'{key}: {shown(part)} is no number from {least:g} to {most:g}; write such ones, '
+                'with commas between them'
+            )
+    return tuple(found)
 
 
 def total_of(sums: Sums, column: str) -> float:

@@ -48,6 +48,12 @@ RADAR_ONLY = Strategy('radar_only', 'the same with every camera unit withheld', 
 STRATEGIES = (FUSION, DECISION_FUSION, CAMERA_ONLY, DETECTOR_ONLY, RADAR_ONLY)
 
 
+def camera_configuration(level: str, rate: float = 0.0, reuse: int = 1) -> Configuration:
+    """Return what a camera is configured to, and the radar as it is; 0 Hz is every picture."""
+    camera = ModalityConfiguration(CAMERA, rate, level, reuse=reuse)
+    return Configuration(1, 0, (camera, ModalityConfiguration(RADAR)))
+
+
 class Case(NamedTuple):
     """Rates and levels of both sensors."""
 

@@ -37,7 +37,6 @@ from mmedge_lab.simulation.flight_folder import read_description
 from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.report.accuracy import accuracy_of
 
 NAME = 'evaluate-bundle'
 CONFIGURATIONS = 'configurations'
@@ -132,16 +131,12 @@ def _judged_by_strata(strategy: Strategy, case: Case, of: JudgedFlight) -> Sums:
         of.bundle.profile,
         strategy.modalities,
     )
-    accuracy = accuracy_of(record, of.truth, at_once=False)
-    assert accuracy is not None  # the truth has scenes
-    return strata_sums(record, of.truth, accuracy)
+    return strata_sums(record, of.truth, of.accuracy(record))
 
 
 def _judged(case: Case, of: JudgedFlight) -> Sums:
     record = replay_encoded(of.flight, of.pipeline(), case.configuration, of.bundle.profile)
-    accuracy = accuracy_of(record, of.truth, at_once=False)
-    assert accuracy is not None  # the truth has scenes
-    sums = dict(person_sums(record, of.truth, accuracy))
+    sums = dict(person_sums(record, of.truth, of.accuracy(record)))
     # Medians over every configuration would keep every sample of each.
     del sums['range_errors'], sums['position_errors']
     return sums

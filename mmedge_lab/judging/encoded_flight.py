@@ -259,13 +259,18 @@ def replay_encoded(
     )
     record = replace(flight.record, features=[], units={}, problems=[], decisions=[])
     replay.fill(record)
+    enter_geometry(flight, pipeline, record)
+    record.profile = profile.description
+    return record
+
+
+def enter_geometry(flight: EncodedFlight, pipeline: PerceptionPipeline, record: RunRecord) -> None:
+    """Note in a record how the sensors of a pipeline that has run are mounted."""
     geometry = pipeline.rig.geometry
     record.frame_id = pipeline.rig.frame_id
     record.camera = geometry.camera
     record.camera_pose = geometry.camera_pose if geometry.camera else None
     record.radar_pose = geometry.radar_pose if RADAR in flight.modalities else None
-    record.profile = profile.description
-    return record
 
 
 def set_up_geometry(

@@ -20,7 +20,7 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load
 from mmedge_lab.simulation.flight_folder import FlightDescription, read_description
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import CAMERA, RADAR
-from mmedge_ros.core.device_profile import read_profile
+from mmedge_ros.core.device_profile import DeviceProfile, read_profile
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
@@ -28,7 +28,7 @@ from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.ground_truth import GroundTruth, TrueFrame
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.report.accuracy import accuracy_of
+from mmedge_ros.report.accuracy import Accuracy, accuracy_of
 
 
 class CachedTruth(GroundTruth):
@@ -105,9 +105,13 @@ class JudgedFlight:
 
     def sums(self, record: RunRecord) -> Sums:
         """Return the sums of a run, see `accuracy_sums`."""
+        return accuracy_sums(self.accuracy(record), record)
+
+    def accuracy(self, record: RunRecord) -> Accuracy:
+        """Return what a run has right."""
         accuracy = accuracy_of(record, self.truth, at_once=False)
         assert accuracy is not None  # the truth has scenes
-        return accuracy_sums(accuracy, record)
+        return accuracy
 
 
 @dataclass(frozen=True)
@@ -143,13 +147,13 @@ class FlightOpener:
         return JudgedFlight(flight, CachedTruth(flight.truth), self.bundle, self.bundle.networks())
 
 
-def bundle_of(detector: str, profile: str = '') -> BundleUnderTest:
-    """Open the bundle that is asked for, with the service times of a file or nominal ones.
+def bundle_of(detector: str, profile: str = '', usual: DeviceProfile = NOMINAL) -> BundleUnderTest:
+    """Open the bundle that is asked for, with the service times of a file or usual ones.
 
     :raises EncodingError: if the bundle cannot be used
     :raises ReplayError: if the profile cannot be read
     """
-    times = read_profile(Path(profile)) if profile else NOMINAL
+    times = read_profile(Path(profile)) if profile else usual
     return open_bundle(default_detector(detector or 'flight_people'), times)
 
 

@@ -12,7 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.encoded_flight import EncodedFlight, StoredEncoder, set_up_geometry
+from mmedge_lab.judging.encoded_flight import (
+    EncodedFlight,
+    StoredEncoder,
+    enter_geometry,
+    set_up_geometry,
+)
 from mmedge_lab.policies.schedule import Arrival, Encoding, PlannedDecision, Schedule, UnitKey, Use
 from mmedge_lab.policies.settings import with_trail
 from mmedge_lab.policies.steering import Imputer
@@ -88,13 +93,10 @@ def replay_schedule(
     record.features = replay.features
     record.units = _counts(flight, schedule)
     record.dropped = len(schedule.dropped)
-    windows, geometry = pipeline.parameters.windows, pipeline.rig.geometry
+    windows = pipeline.parameters.windows
     record.window, record.stride = windows.window, windows.stride
     record.deadline = windows.deadline
-    record.frame_id = pipeline.rig.frame_id
-    record.camera = geometry.camera
-    record.camera_pose = geometry.camera_pose if geometry.camera else None
-    record.radar_pose = geometry.radar_pose if RADAR in flight.modalities else None
+    enter_geometry(flight, pipeline, record)
     return record
 
 

@@ -92,6 +92,20 @@ def write_crops(
     return read_crops(files)
 
 
+def crop_files(folder: Path) -> list[Path]:
+    """Return the files of kept crops in a folder.
+
+    :raises TrainingError: if there are none
+    """
+    files = sorted(folder.glob('crops_*.npz'))
+    if not files:
+        raise TrainingError(
+            f'{folder} holds no crops; name the folder that `mmedge lab train recogniser --crops` '
+            'keeps'
+        )
+    return files
+
+
 def read_crops(files: Sequence[Path]) -> CropSet:
     """Return the crops of files.
 

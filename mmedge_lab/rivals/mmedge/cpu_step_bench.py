@@ -16,8 +16,8 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
-from mmedge_lab.rivals.mmedge.held_bench import percents
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, listed
+from mmedge_lab.rivals.mmedge.held_bench import SHARES
 from mmedge_lab.simulation.flight import DEMO_FLIGHT, kept_flight
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
@@ -192,7 +192,7 @@ def bench(
     :param saves: the battery of the flight caps configurations, too
     :param profile: of this machine, measured with the same shares; measured first without it
     """
-    steps = percents('shares', shares)
+    steps = listed('shares', shares, *SHARES)
     seconds = 6.0 if request.quick else phase_seconds
     if request.inputs:
         flight = request.inputs[0]

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.accuracy_sums import FIGURES
 from mmedge_lab.judging.bench import (
     Bench,
@@ -23,11 +22,12 @@ from mmedge_lab.judging.bench import (
     Row,
     Subject,
     Sums,
+    listed,
     total_of,
 )
 from mmedge_lab.judging.bundle_cases import RATES, REUSE
-from mmedge_lab.judging.bundle_under_test import BundleUnderTest, open_bundle
-from mmedge_lab.judging.judged_flight import FlightOpener, bundle_about
+from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.judging.judged_flight import FlightOpener, bundle_about, bundle_of
 from mmedge_lab.judging.run_bench import JUDGED, judge
 from mmedge_lab.policies.policy_run import optimiser_loop
 from mmedge_lab.policies.settings import STATED
@@ -35,15 +35,13 @@ from mmedge_lab.rivals.mmedge.held_flight import Held, HeldFlight
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.adaptation.configuration_space import LEVELS_FROM_CHEAPEST
 from mmedge_ros.core.data_types import CAMERA
-from mmedge_ros.core.device_profile import read_profile
-from mmedge_ros.core.untrusted_files import shown
-from mmedge_ros.encoding.bundle.default_model import default_detector
 
 OPTIMISER, CLAIRVOYANT = 'the optimiser', 'the clairvoyant choice'
 # Share of the windows in time of a configuration that keeps a limit.
 IN_TIME = 0.97
 COLUMNS = ('stream_overlap', 'streamed', 'windows', 'late')
-_PERCENT, _LEAST_SHARE = 100.0, 5.0
+# Shares of a processor that a flight may have, percent.
+SHARES = (5.0, 100.0)
 _SHOWN = 8
 _FIGURES = {
     'streaming_mean_iou': FIGURES['streaming_mean_iou'],
@@ -94,11 +92,10 @@ def bench(
     :param one_per_seed: only the first flight of each seed
     :param profile: file of service times; those of a stated board without it
     """
-    times = read_profile(Path(profile)) if profile else STATED
-    bundle = open_bundle(default_detector(request.detector or 'flight_people'), times)
+    bundle = bundle_of(request.detector, profile, STATED)
     conditions = (
-        *(Condition((share,)) for share in percents('shares', shares)),
-        Condition(percents('steps', steps)),
+        *(Condition((share,)) for share in listed('shares', shares, *SHARES)),
+        Condition(listed('steps', steps, *SHARES)),
     )
     levels = bundle.encoders()[CAMERA].levels or LEVELS_FROM_CHEAPEST[:1]
     held = [
@@ -135,34 +132,14 @@ def bench(
     return replace(made, derive=partial(_derived, conditions, elsewhere, Path(calibration).name))
 
 
-def percents(key: str, text: str) -> tuple[float, ...]:
-    """Read shares of a processor, in percent by commas.
-
-    :raises EvaluationError: for one that cannot be
-    """
-    found = []
-    for part in text.split(','):
-        try:
-            value = float(part.strip().removesuffix('%'))
-        except ValueError:
-            value = math.nan
-        if not _LEAST_SHARE <= value <= _PERCENT:
-            raise EvaluationError(
-                f'{key}: {shown(part)} is no share of the processor; write percent from '
-                f'{_LEAST_SHARE:g} to 100, by commas'
-            )
-        found.append(value)
-    return tuple(found)
-
-
 def _held(held: Held, condition: Condition, flight: HeldFlight) -> Sums:
-    return in_phases([flight.held(held, share / _PERCENT) for share in condition.shares])
+    return in_phases([flight.held(held, share / 100.0) for share in condition.shares])
 
 
 def _adapted(
     bundle: BundleUnderTest, condition: Condition, limit: float, flight: HeldFlight
 ) -> Sums:
-    shares = [share / _PERCENT for share in condition.shares]
+    shares = [share / 100.0 for share in condition.shares]
     # A machine is profiled as it is when the flight begins; steps come unannounced.
     phases = flight.adapted(optimiser_loop(bundle, limit, shares[0]), shares)
     return {

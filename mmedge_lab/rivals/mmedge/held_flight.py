@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from mmedge_lab.judging.accuracy_sums import stream_sums
+from mmedge_lab.judging.bundle_cases import camera_configuration
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.encoded_flight import EncodedFlight, StoredEncoder, replay_encoded
 from mmedge_lab.judging.judged_flight import CachedTruth
@@ -23,7 +24,6 @@ from mmedge_ros.adaptation.configuration_loop import ConfigurationLoop
 from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
-    RADAR,
     Box,
     Configuration,
     Detection,
@@ -62,8 +62,7 @@ class Held(NamedTuple):
 
     @property
     def configuration(self) -> Configuration:
-        camera = ModalityConfiguration(CAMERA, self.rate, self.level, '', self.reuse)
-        return Configuration(1, 0, (camera, ModalityConfiguration(RADAR)))
+        return camera_configuration(self.level, self.rate, self.reuse)
 
 
 class RememberedMotion(ObjectMemory):

@@ -20,6 +20,7 @@ from mmedge_lab.judging.bench import (
     Subject,
     Sums,
     UnmeasuredError,
+    listed,
 )
 from mmedge_ros.questions.model_client import ModelError, ask_endpoint
 from mmedge_ros.questions.model_prompt import PromptFacts, PromptPicture, messages_for
@@ -64,12 +65,15 @@ def bench(
     """
     request.input(0, 'a language model, MODEL.gguf,')
     projectors: list[Path | None] = [Path(name) for name in mmproj.split(',') if name]
+    counts = listed('threads', threads, 1, _MOST_THREADS)
+    if not all(map(float.is_integer, counts)):
+        raise EvaluationError(f'threads={threads!r} are no whole numbers')
     rows = [
         Row(
-            f'{model.name}{f" with {eye.name}" if eye else ""}, {number} threads',
-            partial(measure, ModelFiles(model, eye), number, tokens),
+            f'{model.name}{f" with {eye.name}" if eye else ""}, {number:g} threads',
+            partial(measure, ModelFiles(model, eye), int(number), tokens),
         )
-        for model, eye, number in product(request.inputs, projectors or [None], _counts(threads))
+        for model, eye, number in product(request.inputs, projectors or [None], counts)
     ]
     return Bench(
         'What language models take to load and to answer',
@@ -78,15 +82,6 @@ def bench(
         request.repetitions(rounds),
         about={'longest answer': f'{tokens} tokens'},
     )
-
-
-def _counts(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(',')]
-    if not all(part.isdecimal() and 1 <= int(part) <= _MOST_THREADS for part in parts):
-        raise EvaluationError(
-            f'threads={text!r}: numbers from 1 to {_MOST_THREADS} by commas, such as 1,2'
-        )
-    return [int(part) for part in parts]
 
 
 def measure(

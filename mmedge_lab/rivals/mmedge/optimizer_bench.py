@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, listed
 from mmedge_lab.rivals.mmedge.published_tables import PublishedTables, read_tables
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.adaptation.factorised_latency import FactorisedLatency
@@ -58,7 +57,7 @@ def bench(request: BenchRequest, *, limits_ms: str = '60,80,120,140,160') -> Ben
     rows = []
     for path, latency in tables.latencies.items():
         ends = latency.min(), latency.max()
-        wanted = {f'{ms:g} ms': [ms / 1e3] for ms in numbers('limits_ms', limits_ms)}
+        wanted = {f'{ms:g} ms': [ms / 1e3] for ms in listed('limits_ms', limits_ms, 1e-3, 1e6)}
         wanted[f'{SWEEP} limits'] = np.linspace(
             sweep[0] * ends[0], sweep[-1] * ends[1], SWEEP
         ).tolist()
@@ -76,20 +75,6 @@ def bench(request: BenchRequest, *, limits_ms: str = '60,80,120,140,160') -> Ben
         request.repetitions(1),
         about={'configurations of the tables': tables.grid.size},
     )
-
-
-def numbers(key: str, text: str) -> list[float]:
-    """Read positive numbers by commas.
-
-    :raises EvaluationError: for anything else
-    """
-    try:
-        found = [float(part) for part in text.split(',')]
-    except ValueError:
-        found = []
-    if not found or not all(0.0 < number < math.inf for number in found):
-        raise EvaluationError(f'{key}={text!r}: write positive numbers by commas, such as 60,80')
-    return found
 
 
 def published_tables(names: Sequence[str] = ('H', 'C64', 'C50')) -> tuple[Path, ...]:

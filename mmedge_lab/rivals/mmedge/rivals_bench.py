@@ -7,7 +7,7 @@ those that encode after a window's end also with each window alone, without a ba
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -15,17 +15,22 @@ import numpy as np
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.accuracy_sums import FIGURES
-from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Sums, UnmeasuredError
-from mmedge_lab.judging.bundle_under_test import open_bundle
-from mmedge_lab.judging.judged_flight import FlightOpener, JudgedFlight, bundle_about
+from mmedge_lab.judging.bench import (
+    Bench,
+    BenchRequest,
+    Figure,
+    Row,
+    Sums,
+    UnmeasuredError,
+    listed,
+)
+from mmedge_lab.judging.judged_flight import FlightOpener, JudgedFlight, bundle_about, bundle_of
 from mmedge_lab.policies.policy_run import POLICIES, PolicyRun, levels_needed, run_policy
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.policies.steering import Plugins
 from mmedge_lab.policies.trained_rivals import bundle_rivals, read_rivals
 from mmedge_lab.policies.window_policies import Blocking
 from mmedge_ros.core.data_types import CAMERA
-from mmedge_ros.core.device_profile import read_profile
-from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.report.accuracy_samples import windows_without_decision
 from mmedge_ros.report.truth_matching import counted_people
 
@@ -60,17 +65,17 @@ def bench(
     :param limit: latency limit, ms
     :param shares: of the processor, %
     """
-    folder, subjects = default_detector(request.detector or 'flight_people'), request.flights()
-    bundle = open_bundle(folder, read_profile(Path(profile)) if profile else STATED)
-    rivals = read_rivals(Path(trained), folder) if trained else bundle_rivals(folder)
+    subjects = request.flights()
+    bundle = bundle_of(request.detector, profile, STATED)
+    rivals = read_rivals(Path(trained), bundle.folder) if trained else bundle_rivals(bundle.folder)
     levels = levels_needed(bundle)[CAMERA]
     rows = [
         Row(
             name,
-            partial(_judged, name, share, limit / MS_PER_S, False, rivals.plugins),
-            group=f'{100.0 * share:g} % of the processor',
+            partial(_judged, name, share / 100.0, limit / MS_PER_S, False, rivals.plugins),
+            group=f'{share:g} % of the processor',
         )
-        for share in _shares(shares)
+        for share in listed('shares', shares, 1.0, 100.0)
         for name in POLICIES
     ]
     rows += [
@@ -90,13 +95,6 @@ def bench(
         key=f'{bundle.digest} {rivals.digest} {limit:g}',
         about={**bundle_about(bundle, subjects), 'latency limit': f'{limit:g} ms'},
     )
-
-
-def _shares(text: str) -> Sequence[float]:
-    try:
-        return [float(percent) / 100.0 for percent in text.split(',')]
-    except ValueError as err:
-        raise EvaluationError(f'shares={text!r} are no percents, such as 100,64,50') from err
 
 
 def _judged(

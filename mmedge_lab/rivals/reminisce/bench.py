@@ -48,6 +48,7 @@ from mmedge_lab.rivals.reminisce.refinement import refinements
 from mmedge_lab.rivals.reminisce.speculation import AtExits
 from mmedge_lab.training.crop_set import (
     CropSet,
+    crop_files,
     fitted_on,
     judged,
     learned,
@@ -376,15 +377,10 @@ _Found = tuple[str, str, Sequence[Sums]]
 def _crops_of(folder: Path) -> list[CropSet]:
     """Return crops to learn from, to fit margins on, and to judge, those of an object together.
 
-    :raises EvaluationError: if there are none, or of too few scenes
+    :raises EvaluationError: if they are of too few scenes
+    :raises TrainingError: if there are none
     """
-    files = sorted(folder.glob('crops_*.npz'))
-    if not files:
-        raise EvaluationError(
-            f'{folder} holds no crops; name the folder that `mmedge lab train recogniser --crops` '
-            'keeps'
-        )
-    crops = read_crops(files)
+    crops = read_crops(crop_files(folder))
     parts = []
     for of, words in ((learned, 'learn from'), (fitted_on, 'fit margins on'), (judged, 'judge')):
         part = of(crops)

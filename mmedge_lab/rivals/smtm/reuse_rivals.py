@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mmedge_lab.judging.bundle_cases import camera_configuration
 from mmedge_ros.core.data_types import (
-    CAMERA,
-    RADAR,
     Box,
     Configuration,
     Detection,
@@ -58,8 +57,7 @@ class ReuseRow:
     @property
     def configuration(self) -> Configuration:
         """What the camera is configured to; the radar as it is."""
-        camera = ModalityConfiguration(CAMERA, self.rate, self.level, reuse=self.reuse)
-        return Configuration(1, 0, (camera, ModalityConfiguration(RADAR)))
+        return camera_configuration(self.level, self.rate, self.reuse)
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.training.crop_set import (
     CropSet,
+    crop_files,
     cut_anew,
     fitted_on,
     judged,
@@ -150,17 +151,11 @@ def read_bench_crops(
     """Return the crops that thresholds are fitted on, and those that judge.
 
     :param most: so many of each class in each part; 0: all
-    :raises EvaluationError: if there are none, or of too few classes
-    :raises TrainingError: if crops cannot be read
+    :raises EvaluationError: if they are of too few classes
+    :raises TrainingError: if there are none, or they cannot be read
     """
-    files = sorted(folder.glob('crops_*.npz'))
-    if not files:
-        raise EvaluationError(
-            f'{folder} holds no crops; name the folder that `mmedge lab train recogniser --crops` '
-            'keeps'
-        )
     parts: tuple[list[LabelledCrops], list[LabelledCrops]] = ([], [])
-    for path in files:
+    for path in crop_files(folder):
         # One file after another: all of them together are large.
         crops = read_crops([path])
         for part, chosen in zip(parts, (fitted_on(crops), judged(crops)), strict=True):

@@ -23,6 +23,7 @@ from mmedge_lab.judging.bench import (
     Sums,
     UnmeasuredError,
     few,
+    listed,
 )
 from mmedge_lab.judging.bench_table import bench_table, shown_tables, table_markdown, write_table
 from mmedge_lab.judging.flight_bootstrap import Drawings, drawn_quantiles
@@ -317,6 +318,13 @@ def test_rows_and_inputs_that_are_not_there_are_named() -> None:
         BenchRequest().flights()
     with pytest.raises(EvaluationError, match='name a table'):
         BenchRequest().input(0, 'a table')
+
+
+@pytest.mark.parametrize('text', ['', '4', '101', 'half', '50,', 'nan'])
+def test_numbers_of_a_setting_are_listed_by_commas(text: str) -> None:
+    assert listed('shares', '100, 64%', 5.0, 100.0) == (100.0, 64.0)
+    with pytest.raises(EvaluationError, match='is no number from 5 to 100'):
+        listed('shares', text, 5.0, 100.0)
 
 
 def test_few_flights_are_spread_over_a_set() -> None:

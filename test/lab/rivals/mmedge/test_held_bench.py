@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from tiny_bundle import write_tiny_bundle
 from truth_fixtures import write_short_flights
 
-from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import BenchRequest
 from mmedge_lab.judging.bench_table import bench_table
 from mmedge_lab.judging.run_bench import judge
@@ -20,7 +18,6 @@ from mmedge_lab.rivals.mmedge.held_bench import (
     bench,
     best_held,
     in_phases,
-    percents,
 )
 
 HALF, STEPS = Condition((50.0,)), Condition((100.0, 50.0))
@@ -74,10 +71,3 @@ def test_every_configuration_is_flown_beside_the_optimiser(tmp_path: Path) -> No
         ours = next(row for row in table['rows'] if row['name'] == OPTIMISER)
         assert set(ours['against'][CLAIRVOYANT]) >= {'streaming_mean_iou', 'ratio'}
     assert len(made.rows) == 2 * (3 * 4 + 1)
-
-
-@pytest.mark.parametrize('text', ['', '0', '101', 'half', '50,', 'nan'])
-def test_what_is_no_share_of_a_processor_is_named(text: str) -> None:
-    assert percents('shares', '100, 64%') == (100.0, 64.0)
-    with pytest.raises(EvaluationError, match='is no share of the processor'):
-        percents('shares', text)

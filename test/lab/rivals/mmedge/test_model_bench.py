@@ -49,9 +49,9 @@ def test_an_answer_is_measured_and_a_model_that_ends_is_named(tmp_path: Path) ->
         measured('ends')
 
 
-@pytest.mark.parametrize('threads', ['', '0', '1,', 'two', '9999', '-1'])
+@pytest.mark.parametrize('threads', ['', '0', '1,', 'two', '9999', '-1', '1.5'])
 def test_numbers_of_threads_that_are_none_are_refused(tmp_path: Path, threads: str) -> None:
-    with pytest.raises(EvaluationError, match='numbers from 1 to 256'):
+    with pytest.raises(EvaluationError, match='number'):
         bench(BenchRequest((model_in(tmp_path, 'a'),)), threads=threads)
 
 

@@ -52,7 +52,7 @@ def test_ours_and_the_rows_asked_for_are_judged(place: Path) -> None:
     for figure in ('streaming_mean_iou', 'latency_p95', 'age_p50', 'encodes', 'processor'):
         assert judged['ours'][figure]['value'] > 0.0
     assert run(place, '--rows', 'mine').exit_code == 1
-    assert 'are no percents' in run(place, '--set', 'shares=all').stderr
+    assert 'is no number from 1 to 100' in run(place, '--set', 'shares=all').stderr
 
 
 def test_rivals_that_were_not_trained_are_not_measured_and_those_that_are_named_are(

@@ -18,6 +18,7 @@ from mmedge_lab.rivals.smtm.methods import LookAnswer
 from mmedge_lab.rivals.smtm.recognition_bench import FULL, TAPS, bench, sums_of
 from mmedge_lab.rivals.smtm.streams import DRIFT, KINDS, Stream
 from mmedge_lab.rivals.smtm.subject import read_bench_crops
+from mmedge_lab.training import TrainingError
 from mmedge_lab.training.crop_set import CropSet
 from mmedge_ros.encoding.crops import CropForm
 
@@ -114,7 +115,7 @@ def test_folders_without_enough_crops_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, match='take more scenes'):
         read_bench_crops(write(tmp_path / 'few', scenes(5)), form)
     (tmp_path / 'empty').mkdir()
-    with pytest.raises(EvaluationError, match='holds no crops; name the folder that'):
+    with pytest.raises(TrainingError, match='holds no crops; name the folder that'):
         read_bench_crops(tmp_path / 'empty', form)
 
 
