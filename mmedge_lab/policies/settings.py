@@ -84,9 +84,9 @@ class ServiceTimes:
         """Return how long the features of a unit travel to fusion."""
         return self._ns('features.transport', modality, sequence)
 
-    def decision_ns(self, window_end_ns: int, stride_ns: int) -> int:
-        """Return how long aggregation, fusion and tracking take for a window."""
-        return self._ns('fusion', 'decision', window_end_ns // stride_ns)
+    def decision_ns(self, number: int) -> int:
+        """Return how long aggregation, fusion and tracking take for a window, by its number."""
+        return self._ns('fusion', 'decision', number)
 
     def _ns(self, stage: str, key: str, sequence: int) -> int:
         return round(self.profile.sample(stage, key, sequence) * NS_PER_S)
@@ -116,7 +116,7 @@ class PolicySettings:
 
     def decision_ns(self, end_ns: int) -> int:
         """Return how long the decision of a window takes."""
-        return self.times.decision_ns(end_ns, self.stride_ns)
+        return self.times.decision_ns(end_ns // self.stride_ns)
 
 
 def with_trail(features: UnitFeatures, encoding: Encoding) -> UnitFeatures:

@@ -85,13 +85,11 @@ class ChooserSteering(Steering):
     """Steers by a chooser, given the facts of the moment.
 
     :param window_ns: how far back facts reach
-    :param lead_ns: how long after it is chosen a configuration holds
     """
 
-    def __init__(self, chooser: Chooser, window_ns: int, lead_ns: int = 0) -> None:
+    def __init__(self, chooser: Chooser, window_ns: int) -> None:
         self._chooser = chooser
         self._window_ns = window_ns
-        self._lead_ns = lead_ns
         self._features: deque[tuple[int, UnitFeatures]] = deque(maxlen=_MOST_KEPT)
         self._latencies: deque[float] = deque(maxlen=_MOST_KEPT)
         self._current: Configuration | None = None
@@ -112,11 +110,8 @@ class ChooserSteering(Steering):
         wanted = self._chooser.configuration(facts)
         if before is not None and before.modalities == wanted.modalities:
             return None
-        self._current = replace(
-            wanted,
-            id=1 if before is None else before.id + 1,
-            effective_from_ns=now_ns + self._lead_ns,
-        )
+        number = 1 if before is None else before.id + 1
+        self._current = replace(wanted, id=number, effective_from_ns=now_ns)
         return self._current
 
 

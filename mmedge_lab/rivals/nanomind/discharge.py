@@ -23,7 +23,7 @@ from mmedge_ros.monitoring.system_state import SystemState
 
 # Open-circuit volts of a lithium polymer cell at charges of 0, 10, 20 ... 100 %.
 _CELL_VOLTS = (3.3, 3.65, 3.71, 3.75, 3.78, 3.81, 3.86, 3.93, 4.0, 4.08, 4.18)
-_CELLS, _OHMS = 4, 0.048
+_CELLS, _OHMS, _AMPERE_HOURS = 4, 0.048, 5.2
 _HOVER, _CLIMB, _NOISE = 18.0, 42.0, 1.2  # A
 _CLIMB_EVERY, _CLIMB_FOR = 45.0, 8.0  # s
 _RATE = 4.0  # Hz
@@ -53,12 +53,12 @@ class Discharge:
         return [allowance_of(state).reuse for state in self.states]
 
 
-def discharge(report: str = WHOLE, amp_hours: float = 5.2, seed: int = 1) -> list[ChargeMoment]:
+def discharge(report: str = WHOLE) -> list[ChargeMoment]:
     """Return a discharge in hover with climbs, four times a second.
 
     :param report: what the autopilot says of the battery, one of `REPORTS`
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(1)
     moments, charge, time = [], 1.0, 0.0
     while charge > _EMPTY:
         climbs = time % _CLIMB_EVERY < _CLIMB_FOR
@@ -72,7 +72,7 @@ def discharge(report: str = WHOLE, amp_hours: float = 5.2, seed: int = 1) -> lis
             charge=round(charge, 2) if report == WHOLE else float('nan'),
         )
         moments.append(ChargeMoment(time, charge, state))
-        charge -= amperes / _RATE / (3600.0 * amp_hours)
+        charge -= amperes / _RATE / (3600.0 * _AMPERE_HOURS)
         time += 1.0 / _RATE
     return moments
 

@@ -50,9 +50,9 @@ class PowerRow:
         return (self.level,)
 
 
-def charge_at(alpha: float, parameters: PowerParameters | None = None) -> float:
+def charge_at(alpha: float) -> float:
     """Return the charge at which alpha has a value, 0..1."""
-    p = parameters or PowerParameters()
+    p = PowerParameters()
     return p.reserve + (1.0 - p.reserve) * (p.low + alpha * (p.high - p.low))
 
 

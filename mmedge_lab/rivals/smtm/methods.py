@@ -54,18 +54,22 @@ class Method(Protocol):
 class FullRuns:
     """Runs every crop through."""
 
-    bytes = 0
-
     def __init__(self, kept: KeptOutputs) -> None:
         self._whole = kept.whole
         self._stages = len(kept.stage_seconds)
+        # What making vectors of taps takes, up to each.
+        self._pooling = np.cumsum(kept.pooling_seconds)
+
+    @property
+    def bytes(self) -> int:
+        return 0
 
     def look(self, row: int, track: int) -> LookAnswer:  # noqa: ARG002 the id does not matter
         """Return what the whole classifier says."""
         return LookAnswer(int(self._whole[row]), self._stages)
 
 
-class PrintedRecall:
+class PrintedRecall(FullRuns):
     """The semantic memory as the paper prints it.
 
     :param learns: False keeps the centres as they were fitted
@@ -80,13 +84,12 @@ class PrintedRecall:
         *,
         learns: bool = True,
     ) -> None:
-        self._kept, self._whole = kept, FullRuns(kept)
+        super().__init__(kept)
         self._vectors = kept.vectors[: len(centres.centres)]
         counts = centres.counts if learns else np.full(len(centres.counts), _NEVER_MOVED)
         self._memory = PrintedSemanticMemory(
             centres.centres, counts, hot or HotClasses(len(centres.counts)), tau
         )
-        self._pooling = np.cumsum(kept.pooling_seconds)
 
     @property
     def bytes(self) -> int:
@@ -97,7 +100,7 @@ class PrintedRecall:
         vectors = [of_tap[row] for of_tap in self._vectors]
         begun = time.thread_time()
         found = self._memory.look(vectors)
-        answer = self._whole.look(row, track)
+        answer = super().look(row, track)
         if found is None:
             self._memory.classified(answer.label)
             taps = len(vectors)
@@ -108,7 +111,7 @@ class PrintedRecall:
         return answer._replace(seconds=taken + float(self._pooling[taps - 1]))
 
 
-class GuardedRecall:
+class GuardedRecall(FullRuns):
     """The semantic memory that flies.
 
     :param centres: with the thresholds of ``eps``
@@ -124,8 +127,8 @@ class GuardedRecall:
         *,
         learns: bool = True,
     ) -> None:
+        super().__init__(kept)
         self._certainty = kept.shares.max(axis=1)
-        self._whole = FullRuns(kept)
         self._vectors = kept.vectors[: len(centres.centres)]
         parameters = SemanticMemoryParameters(error=_AUDITED * eps)
         if not learns:
@@ -133,7 +136,6 @@ class GuardedRecall:
             centres = centres._replace(counts=never)
             parameters = SemanticMemoryParameters(error=_AUDITED * eps, most_counted=_NEVER_MOVED)
         self._memory = SemanticMemory(centres, hot, parameters)
-        self._pooling = np.cumsum(kept.pooling_seconds)
 
     @property
     def bytes(self) -> int:
@@ -149,22 +151,20 @@ class GuardedRecall:
                 label = memory.recalled(lookup)
                 taken = time.thread_time() - begun
                 return LookAnswer(label, layer + 1, taken + float(self._pooling[layer]))
-        answer = self._whole.look(row, track)
+        answer = super().look(row, track)
         memory.classified(lookup, answer.label, float(self._certainty[row]))
         taken = time.thread_time() - begun
         return answer._replace(seconds=taken + float(self._pooling[len(self._vectors) - 1]))
 
 
-class ExitHeads:
+class ExitHeads(FullRuns):
     """Leaves where the head of a tap is sure enough (BranchyNet, arXiv 1709.01686).
 
     :param thresholds: (L,) of the odds of the likeliest class; see `fit_exits`
     """
 
-    bytes = 0
-
     def __init__(self, kept: KeptOutputs, thresholds: Sequence[float]) -> None:
-        self._whole = FullRuns(kept)
+        super().__init__(kept)
         self._heads = [
             (stage, logits, threshold)
             for stage, (logits, threshold) in enumerate(
@@ -181,7 +181,7 @@ class ExitHeads:
             label = int(of_crop.argmax())
             if odds(of_crop, label) >= threshold:
                 return LookAnswer(label, stage, time.thread_time() - begun)
-        return self._whole.look(row, track)._replace(seconds=time.thread_time() - begun)
+        return super().look(row, track)._replace(seconds=time.thread_time() - begun)
 
 
 class KeptLabels:
