@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, console, say
 from mmedge_ros.commands.errors import stop
-from mmedge_ros.core.data_types import Decision
+from mmedge_ros.core.data_types import Box, Decision
 from mmedge_ros.core.device_profile import measured_profile, stage_durations, write_profile
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.default_model import default_detector
@@ -24,17 +25,14 @@ from mmedge_ros.replay.parameter_file import with_parameter_file
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.report import ReportError
-from mmedge_ros.report.box_comparison import (
-    BoxesComparison,
-    PseudoLabels,
-    compare_with_boxes,
-    read_boxes,
-)
 from mmedge_ros.report.pseudo_labels import (
     TEACHER_SCORE,
     PseudoLabelComparison,
-    compare_with_teacher,
+    PseudoLabels,
+    compare_with_labels,
     frame_range,
+    given_labels,
+    read_boxes,
     teacher_labels,
 )
 from mmedge_ros.report.report import link_video, write_report
@@ -72,14 +70,14 @@ def run_replay(request: ReplayRequest) -> None:
     teacher = _open_teacher(request.teacher) if request.teacher else None
     require_writable(request.out)
     record = _live(request) if request.live else _offline(request)
-    comparison, taught, refusal = _compared(record, request, given, teacher)
+    comparisons, refusal = _compared(record, request, given, teacher)
     with console.status('writing the report'):
         pictures = report_pictures(record, request)
-        report = write_report(record, request.out, comparison, taught, pictures)
-    if taught is not None:
+        report = write_report(record, request.out, comparisons, pictures)
+    for one in comparisons:
         say(
-            f'pseudo-labels of {taught.teacher}, not ground truth: mean IoU '
-            f'{taught.decisions.mean_iou:.3f}, the detector alone {taught.detector.mean_iou:.3f}'
+            f'pseudo-labels of {one.teacher}, not ground truth: mean IoU '
+            f'{one.decisions.mean_iou:.3f}, the detector alone {one.detector.mean_iou:.3f}'
         )
     say(' '.join(report['at_a_glance']['sentences']))
     latency = report['latency_ms']
@@ -108,23 +106,28 @@ def run_replay(request: ReplayRequest) -> None:
 
 
 def _compared(
-    record: RunRecord, request: ReplayRequest, given: PseudoLabels | None, teacher: Detector | None
-) -> tuple[BoxesComparison | None, PseudoLabelComparison | None, str]:
+    record: RunRecord,
+    request: ReplayRequest,
+    given: Mapping[int, Sequence[Box]] | None,
+    teacher: Detector | None,
+) -> tuple[list[PseudoLabelComparison], str]:
     """Make the comparisons of a request; the text says which could not be made and why."""
-    comparison, taught, refusal = None, None, ''
-    if given is not None:
-        try:
-            comparison = compare_with_boxes(record, given, *request.frames)
-        except ReportError as err:
-            refusal = f'the boxes were not compared: {err}'
+    sources: list[tuple[str, Callable[[], PseudoLabels]]] = []
+    if given is not None and request.boxes is not None:
+        named = partial(given_labels, record, request.boxes.name, given)
+        sources.append(('the boxes were not compared', named))
     if teacher is not None:
+        taught = partial(_taught, record, request, teacher)
+        sources.append(('nothing was compared with pseudo-labels', taught))
+    made, refusal = [], ''
+    for refused, labels in sources:
         try:
-            taught = _taught(record, request, teacher)
+            made.append(compare_with_labels(record, labels(), *request.frames))
         except ReportError as err:
-            refusal = f'nothing was compared with pseudo-labels: {err}'
+            refusal = f'{refused}: {err}'
     if refusal:
         record.problems.append(refusal)
-    return comparison, taught, refusal
+    return made, refusal
 
 
 def _live(request: ReplayRequest) -> RunRecord:
@@ -194,17 +197,17 @@ def _open_teacher(named: str) -> Detector:
     return teacher
 
 
-def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> PseudoLabelComparison:
-    """Let the teacher look at the pictures again, and compare."""
+def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> PseudoLabels:
+    """Let the teacher look at the pictures again."""
     first, last = frame_range(record, *request.frames)
     with _recording(request) as recording, StatusLine('teacher') as line:
-        labels = teacher_labels(
+        return teacher_labels(
+            Path(request.teacher).name,
             recorded_pictures(recording),
             teacher,
             record.camera_stamps_ns[first : last + 1],
             line.advance,
         )
-    return compare_with_teacher(record, labels, Path(request.teacher).name, first, last)
 
 
 def _write_video(record: RunRecord, request: ReplayRequest) -> None:

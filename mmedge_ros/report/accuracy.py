@@ -28,13 +28,12 @@ from mmedge_ros.report.accuracy_samples import (
     stream_samples,
     windows_without_decision,
 )
-from mmedge_ros.report.appearances import MetTrack, appearances, returns_report
+from mmedge_ros.report.appearances import MetTrack, returns_report
 from mmedge_ros.report.consistency import consistency_of, thinned
 from mmedge_ros.report.mot_metrics import MotFigures, MotFrame, evaluate_frames
 from mmedge_ros.report.tracking_accuracy import (
     box_frame,
     position_frame,
-    position_report,
     tracking_report,
 )
 from mmedge_ros.report.truth_alignment import Alignment
@@ -53,7 +52,6 @@ VISIBILITY_EDGES = {'partly': (0.5, 0.9), 'free': (0.9, math.inf)}
 _NEAR_20M = (16.0, 24.0)
 # Errors of one track less than this apart are not independent samples of its NEES, s.
 NEES_SPACING = 1.0
-_MOST_STRATA = 12
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class Accuracy:
     def report(self) -> dict[str, Any]:
         """Return the values under ``accuracy`` of report.json; NaN without samples."""
         states, stream = self.states, self.stream
-        tall, tall_stream = (s.select(s.heights >= _TALL) for s in (states, stream))
+        tall = states.select(states.heights >= _TALL)
         judged = self.counts.true_positives + self.counts.false_positives
         near = (self.errors.ranges >= _NEAR_20M[0]) & (self.errors.ranges < _NEAR_20M[1])
         return {
@@ -111,23 +109,18 @@ class Accuracy:
             'mean_iou': states.mean_iou,
             'mean_iou_20px': tall.mean_iou,
             'streaming_mean_iou': stream.mean_iou,
-            'streaming_mean_iou_20px': tall_stream.mean_iou,
             'streaming_mean_iou_decisions': self.decided.mean_iou,
             'streaming_mean_iou_at_once': self.at_once.mean_iou,
             'precision': self.counts.true_positives / judged if judged else math.nan,
             'recall': states.recall,
-            'recall_20px': tall.recall,
             'range_error_m': median(np.abs(self.errors.range_errors)),
             'position_error_m': median(self.errors.position_errors),
             'position_error_at_20m': median(self.errors.position_errors[near]),
-            'velocity_error_m_s': median(self.errors.velocity_errors),
             'nees': self._nees(),
             'counts': {f.name: getattr(self.counts, f.name) for f in fields(self.counts)}
             | {
                 'people_20px': len(tall.ids),
-                'instants': len(np.unique(stream.stamps_ns)),
                 'streamed': len(stream.ids),
-                'streamed_20px': len(tall_stream.ids),
                 'located': len(self.errors.stamps_ns),
                 'located_at_20m': int(np.count_nonzero(near)),
             },
@@ -144,15 +137,12 @@ class Accuracy:
                 name: self._stratum(states.visibility, stream.visibility, low, high)
                 for name, (low, high) in VISIBILITY_EDGES.items()
             },
-            'by_light': self._by_condition('light'),
-            'by_distance': self._by_condition('distance'),
-            'by_surroundings': self._by_condition('surroundings'),
         }
 
     def tracking_report(self) -> dict[str, Any]:
         """Return the values under ``tracking`` of report.json."""
         return tracking_report(self.tracking) | {
-            'positions': position_report(self.positions),
+            'positions': tracking_report(self.positions),
             'returns': dict(self.returns),
         }
 
@@ -164,10 +154,7 @@ class Accuracy:
 
     def _nees(self) -> dict[str, Any]:
         independent = self.independent_errors
-        return consistency_of(independent.nees, 4).report() | {
-            'spacing_s': NEES_SPACING,
-            'position': consistency_of(independent.nees_position, 2).report(),
-        }
+        return consistency_of(independent.nees, 4).report() | {'spacing_s': NEES_SPACING}
 
     def _stratum(
         self, values: FloatArray, stream: FloatArray, low: float, high: float
@@ -183,16 +170,6 @@ class Accuracy:
             'located': len(errors.stamps_ns),
             'range_error_m': median(np.abs(errors.range_errors)),
             'position_error_m': median(errors.position_errors),
-        }
-
-    def _by_condition(self, name: str) -> dict[str, Any]:
-        states, stream = getattr(self.states, name), getattr(self.stream, name)
-        values = sorted({*np.unique(states).tolist(), *np.unique(stream).tolist()} - {''})
-        return {
-            value: _summary(
-                self.states.select(states == value), self.stream.select(stream == value)
-            )
-            for value in values[:_MOST_STRATA]
         }
 
 
@@ -275,7 +252,6 @@ class _Judge:
             error_samples(
                 decision.state_ns,
                 [shown[place] for place in match.partners[met]],
-                frame.select(places),
                 aligned.select(places),
             )
         )
@@ -310,7 +286,7 @@ class _Judge:
             evaluate_frames(_in_order(self._boxes)),
             positions,
             followed,
-            returns_report(appearances(truth.scenes), self._met),
+            returns_report(truth.scenes, self._met),
             (truth.scenes[0].scenario,) if truth.scenes[0].scenario else (),
             tuple(self._alignment.problems),
         )

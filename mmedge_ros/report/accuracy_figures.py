@@ -20,10 +20,10 @@ from mmedge_ros.report.figure_style import (
     MUTED,
     ORANGE,
     FigureFile,
+    Series,
     legend_above,
     render_over_time,
 )
-from mmedge_ros.report.readout import Series
 from mmedge_ros.report.trajectories import start_ns
 
 STREAM, NEES = 'accuracy.png', 'nees.png'

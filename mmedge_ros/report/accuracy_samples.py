@@ -24,7 +24,6 @@ from mmedge_ros.report.truth_matching import (
 
 # Of streaming accuracy (Li, Wang, Ramanan, ECCV 2020).
 STREAM_STEP_NS = NS_PER_S // 100
-_HORIZONTAL = [0, 1]
 _HORIZONTAL_STATE = [0, 1, 3, 4]
 
 Texts = NDArray[np.str_]
@@ -68,20 +67,16 @@ class ErrorSamples(NamedTuple):
     """One row for each person met by a track's box at a state time; columns (S,).
 
     ``ranges`` are the true ones from the sensor in m, ``range_errors`` estimated minus true;
-    ``position_errors`` m and ``velocity_errors`` m/s are horizontal distances. ``nees`` is of
-    the horizontal position and velocity (4 degrees of freedom), ``nees_position`` of the
-    position alone (2).
+    ``position_errors`` m are horizontal distances. ``nees`` is of the horizontal position and
+    velocity (4 degrees of freedom).
     """
 
     stamps_ns: Instants
     tracks: NDArray[np.int64]
-    people: NDArray[np.int64]
     ranges: FloatArray
     range_errors: FloatArray
     position_errors: FloatArray
-    velocity_errors: FloatArray
     nees: FloatArray
-    nees_position: FloatArray
 
     def select(self, chosen: Mask | Places) -> ErrorSamples:
         """Return the rows a mask (S,) or places choose."""
@@ -92,7 +87,7 @@ _NO_IDS, _NO_NUMBERS, _NO_TEXTS = np.zeros(0, np.int64), np.zeros(0), np.zeros(0
 _NO_PEOPLE = PersonSamples(
     *(_NO_IDS,) * 2, *(_NO_NUMBERS,) * 4, np.zeros(0, np.bool_), *(_NO_TEXTS,) * 3
 )
-_NO_ERRORS = ErrorSamples(*(_NO_IDS,) * 3, *(_NO_NUMBERS,) * 6)
+_NO_ERRORS = ErrorSamples(*(_NO_IDS,) * 2, *(_NO_NUMBERS,) * 4)
 
 
 def joined_people(parts: Sequence[PersonSamples]) -> PersonSamples:
@@ -130,12 +125,10 @@ def person_samples(
     )
 
 
-def error_samples(
-    stamp_ns: int, tracks: Sequence[Track], people: TrueFrame, truth: Aligned
-) -> ErrorSamples:
+def error_samples(stamp_ns: int, tracks: Sequence[Track], truth: Aligned) -> ErrorSamples:
     """Make the rows of one state time: each track beside the person it met.
 
-    :param people: in the order of the tracks, as is ``truth``
+    :param truth: of the people met, in the order of the tracks
     """
     if not tracks:
         return _NO_ERRORS
@@ -148,13 +141,10 @@ def error_samples(
         return ErrorSamples(
             np.full(len(tracks), stamp_ns, np.int64),
             np.array([t.id for t in tracks], np.int64),
-            people.ids,
             truth.ranges,
             np.linalg.norm(estimated - truth.sensor, axis=1) - truth.ranges,
             np.linalg.norm(offsets[:, :2], axis=1),
-            np.linalg.norm(faster[:, :2], axis=1),
             nees(state, spreads[:, _HORIZONTAL_STATE][:, :, _HORIZONTAL_STATE]),
-            nees(offsets[:, :2], spreads[:, _HORIZONTAL][:, :, _HORIZONTAL]),
         )
 
 

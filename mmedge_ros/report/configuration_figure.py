@@ -23,6 +23,7 @@ from mmedge_ros.report.figure_style import (
     PURPLE,
     VERMILION,
     FigureFile,
+    Series,
     draw_series,
     legend_above,
     limit_outliers,
@@ -30,7 +31,6 @@ from mmedge_ros.report.figure_style import (
     printable,
     render_over_time,
 )
-from mmedge_ros.report.readout import Series
 from mmedge_ros.report.trajectories import configurations_in_order, start_ns
 
 CONFIGURATIONS = 'configurations.png'
@@ -158,13 +158,8 @@ def name_levels(
             )
 
 
-def draw_states(
-    axes: Axes, states: Sequence[tuple[int, SystemState]], zero_ns: int, known: bool = False
-) -> None:
-    """Draw load of processor and GPU and battery voltage by the monitor.
-
-    :param known: whether there is something to see without them
-    """
+def draw_states(axes: Axes, states: Sequence[tuple[int, SystemState]], zero_ns: int) -> None:
+    """Draw load of processor and GPU and battery voltage by the monitor."""
     times = np.array([(stamp_ns - zero_ns) / NS_PER_S for stamp_ns, _ in states])
     loads = np.array([state.mean_cpu for _, state in states])
     volts = np.array([state.voltage for _, state in states])
@@ -177,7 +172,7 @@ def draw_states(
     axes.set_ylabel('load [%]')
     if np.isfinite(volts).any():
         _draw_beside(axes, times, volts, 'battery [V]')
-    elif not known and not np.isfinite(loads).any():
+    elif not np.isfinite(loads).any():
         axes.annotate('nothing known', (0.5, 0.5), xycoords='axes fraction', ha='center')
     legend_above(axes, 'System')
 

@@ -21,7 +21,9 @@ from mmedge_ros.report.figure_style import (
     BLUE,
     GREEN,
     INK,
+    MOST_POINTS,
     FigureFile,
+    Series,
     draw_series,
     label_rows,
     legend_above,
@@ -41,7 +43,6 @@ from mmedge_ros.report.latency_metrics import (
     modalities_of,
     stage_quantiles,
 )
-from mmedge_ros.report.readout import MOST_POINTS, Series
 from mmedge_ros.report.top_view import TopView
 from mmedge_ros.report.track_figures import draw_ranges, draw_top_view
 from mmedge_ros.report.trajectories import Trajectory, start_ns

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +31,6 @@ def render_page(
     template: str,
     report: Mapping[str, Any],
     figures: Sequence[FigureFile],
-    filters: Mapping[str, Callable[..., Any]] | None = None,
     scripts: Sequence[str] = ('page.js.j2',),
     folder: Path = TEMPLATES,
     **content: Any,
@@ -53,14 +52,13 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    written: dict[str, Callable[..., str]] = {
+    environment.filters |= {
         'anchor': anchor,
         'capital': capital,
         'base64': lambda png: base64.b64encode(png).decode(),
         'number': number,
         'percent': percent,
     }
-    environment.filters |= {**written, **(filters or {})}
     by_name = {figure.name.removesuffix('.png'): figure for figure in figures}
     environment.policies['json.dumps_kwargs'] = {'separators': (',', ':'), 'allow_nan': False}
     script = ''.join((TEMPLATES / name).read_text() for name in scripts)

@@ -12,17 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S, LabelSource
 from mmedge_ros.core.plain_values import plain_values
 from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.report.accuracy import Accuracy, accuracy_of
-from mmedge_ros.report.box_comparison import BoxesComparison
 from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.report.energy import energy_report
 from mmedge_ros.report.glance import glance_figures, limits, sentences
 from mmedge_ros.report.latency_metrics import latency_metrics, modalities_of
 from mmedge_ros.report.pseudo_labels import PseudoLabelComparison
-from mmedge_ros.report.recognition_report import recognition_report
 from mmedge_ros.report.report_files import kept_content, write_files
 from mmedge_ros.report.report_files import write_report as write_report_files
 from mmedge_ros.report.report_pictures import NO_PICTURES, PICTURE_NAMES, RunPictures
@@ -39,13 +37,13 @@ PAGE = 'report.html'
 VIDEO_MARK, MEMORY_MARK = '<!-- video -->', '<!-- memory -->'
 _DIGITS = 6
 _MOST_CONFIGURATIONS = 1000
+_MOST_NOVELTIES = 200
 
 
 def write_report(
     record: RunRecord,
     folder: Path,
-    comparison: BoxesComparison | None = None,
-    taught: PseudoLabelComparison | None = None,
+    comparisons: Sequence[PseudoLabelComparison] = (),
     pictures: RunPictures = NO_PICTURES,
 ) -> dict[str, Any]:
     """Write report.json, what was published, figures, pictures and report.html into a folder.
@@ -64,7 +62,7 @@ def write_report(
 
     tracks = trajectories(record)
     accuracy = accuracy_of(record, record.truth) if record.truth else None
-    report = report_of(record, comparison, tracks, accuracy, taught)
+    report = report_of(record, comparisons, tracks, accuracy)
     view = top_view(record, tracks)
     figures = draw_figures(record, tracks, accuracy, view)
     texts = {
@@ -106,10 +104,9 @@ def _link(folder: Path, mark: str, text: str) -> None:
 
 def report_of(
     record: RunRecord,
-    comparison: BoxesComparison | None = None,
+    comparisons: Sequence[PseudoLabelComparison] = (),
     tracks: Sequence[Trajectory] | None = None,
     accuracy: Accuracy | None = None,
-    taught: PseudoLabelComparison | None = None,
 ) -> dict[str, Any]:
     """Return what report.json holds: JSON values only, null where nothing was measured.
 
@@ -154,9 +151,8 @@ def report_of(
         'tracks': [_track_summary(track) for track in tracks],
         'accuracy': None if accuracy is None else accuracy.report(),
         'tracking': None if accuracy is None else accuracy.tracking_report(),
-        'recognition': recognition_report(record),
-        'boxes_comparison': None if comparison is None else dataclasses.asdict(comparison),
-        'pseudo_labels': None if taught is None else dataclasses.asdict(taught),
+        'recognition': _recognition(record),
+        'pseudo_labels': list(map(dataclasses.asdict, comparisons)),
         'problems': [*record.problems, *(accuracy.problems if accuracy else ())],
         'energy': energy_report(record),
         'resources': {'cpu_s': None, 'peak_rss_mb': None} | record.resources,
@@ -212,9 +208,40 @@ def _track_summary(track: Trajectory) -> dict[str, Any]:
         'id': track.id,
         'label': track.label,
         'decisions': len(track.times),
-        'decisions_with_box': int(track.has_box.sum()),
         'first_s': float(track.times[0]),
         'duration_s': track.duration,
         'median_range_m': float(np.median(ranges)) if len(ranges) else math.nan,
         'seen_by': track.seen_by,
+    }
+
+
+def _recognition(record: RunRecord) -> dict[str, Any] | None:
+    """Return where labels were from, and all novelties; None for a run without a recogniser.
+
+    ``labels`` counts each track in each decision: by the detector, by a look in full, recalled by
+    the semantic memory, or reused from an earlier look. ``at_s`` of a novelty is since the first
+    decision.
+    """
+    sources = Counter(
+        track.recognised.source if track.recognised else LabelSource.DETECTOR
+        for decision in record.decisions
+        for track in decision.tracks
+    )
+    if not record.novelties and not record.recognition and set(sources) <= {LabelSource.DETECTOR}:
+        return None
+    begin_ns = record.decisions[0].window_end_ns if record.decisions else 0
+    return {
+        'labels': {source.name.lower(): sources[source] for source in LabelSource},
+        'novelties': [
+            {
+                'at_s': round((novelty.stamp_ns - begin_ns) / NS_PER_S, 2),
+                'track': novelty.track_id,
+                'label': novelty.label,
+                'confidence': novelty.confidence,
+                'position': [float(value) for value in novelty.position],
+                'reason': novelty.reason,
+            }
+            for novelty in record.novelties[:_MOST_NOVELTIES]
+        ],
+        'recogniser': dict(record.recognition),
     }

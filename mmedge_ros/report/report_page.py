@@ -34,12 +34,6 @@ COUNTERS = (
     ('lost', 'transferred and never received'),
     ('late', 'still in work when its first window had to close'),
 )
-_COMPARED = (
-    ('coverage', 'share of pseudo-label boxes met by a track (IoU at least 0.5)'),
-    ('precision', 'share of track boxes met by a pseudo-label'),
-    ('radar_matched', 'share of pseudo-label boxes that hold a moving radar return'),
-    ('range_rel_median', 'median difference of radar depth and depth from box height'),
-)
 _JUDGED = (
     ('streaming_mean_iou', 'every 10 ms: the latest published result against the truth'),
     ('streaming_mean_iou_decisions', 'the same of decisions alone, without the updates between'),
@@ -52,9 +46,6 @@ _STRATA = (
     ('by_size', 'height, px'),
     ('by_range', 'range, m'),
     ('by_occlusion', 'to be seen'),
-    ('by_light', 'light'),
-    ('by_distance', 'distance'),
-    ('by_surroundings', 'surroundings'),
 )
 _LACKS = (
     ('late', ' closed at the deadline with {} readings still in work'),
@@ -85,7 +76,6 @@ def render_run_page(
         tiles=headline(report),
         top_view=view,
         counters=COUNTERS,
-        compared=_COMPARED,
         judged=_JUDGED,
         strata=_strata(report['accuracy']),
         nees_note=_nees_note(report['accuracy']),

@@ -3,19 +3,50 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_ros.core.data_types import Box, Decision, FloatArray, UnitFeatures
+from mmedge_ros.core.data_types import NS_PER_S, RADAR, Box, Decision, FloatArray, UnitFeatures
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.ego_motion import carried
-from mmedge_ros.report.radar_depths import RadarScans, sensor_geometry
+from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.report.timed_pictures import TimedPicture, fitted
 from mmedge_ros.report.trajectories import sensor_pose
 from mmedge_ros.report.truth_matching import counted_people
 from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
 from mmedge_ros.viewing.drawing import Picture, annotate, draw_returns
+
+# Two scans: one alone is too thin to meet every person (5 to 25 returns at 20 to 25 Hz).
+SCANS_PER_PICTURE = 2
+
+
+class RadarScans:
+    """The radar units of a run in the order of their stamps."""
+
+    def __init__(self, record: RunRecord) -> None:
+        units = [unit for unit in record.features if unit.modality == RADAR]
+        self._scans: Sequence[UnitFeatures] = sorted(units, key=lambda unit: unit.stamp_ns)
+        self._stamps = [unit.stamp_ns for unit in self._scans]
+        self._horizon_ns = round(record.window * NS_PER_S)
+
+    def before(self, stamp_ns: int) -> list[UnitFeatures]:
+        """Return the last two scans at or before an instant, none older than a window.
+
+        Without that limit a radar that fell silent would be compared with pictures taken
+        seconds later.
+        """
+        end = bisect_right(self._stamps, stamp_ns)
+        recent = self._scans[max(end - SCANS_PER_PICTURE, 0) : end]
+        return [scan for scan in recent if stamp_ns - scan.stamp_ns <= self._horizon_ns]
+
+
+def sensor_geometry(record: RunRecord) -> SensorGeometry | None:
+    """Return the geometry of a run, or None when calibration or a pose is missing."""
+    if record.camera is None or record.camera_pose is None or record.radar_pose is None:
+        return None
+    return SensorGeometry(record.frame_id, record.camera, record.camera_pose, record.radar_pose)
 
 
 class RunOverlay:

@@ -22,11 +22,11 @@ from mmedge_ros.report.figure_style import (
     MUTED,
     VERMILION,
     FigureFile,
+    Series,
     legend_above,
     render,
     render_over_time,
 )
-from mmedge_ros.report.readout import Series
 from mmedge_ros.report.top_view import FARTHEST, TRACK, TRUE_PERSON, DrawnWay, TopView
 from mmedge_ros.report.trajectories import Trajectory
 from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters

@@ -35,7 +35,6 @@ def tracking_report(figures: MotFigures) -> dict[str, Any]:
         'idf1': figures.idf1,
         'id_switches': figures.id_switches,
         'fragmentations': figures.fragmentations,
-        'motp': figures.motp,
         'recall': figures.recall,
         'precision': figures.precision,
         'true_positives': figures.matches,
@@ -50,13 +49,6 @@ def tracking_report(figures: MotFigures) -> dict[str, Any]:
         'people': figures.true_ids,
         'ids': figures.result_ids,
     }
-
-
-def position_report(figures: MotFigures) -> dict[str, Any]:
-    """Return the same of places; ``motp_m`` is the mean distance of matches in m."""
-    values = tracking_report(figures)
-    closeness = values.pop('motp')
-    return values | {'motp_m': (1.0 - closeness) * POSITION_GATE / (1.0 - MINIMUM_IOU)}
 
 
 def box_frame(frame: TrueFrame, ids: Sequence[int], boxes: FloatArray, match: Match) -> MotFrame:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import NS_PER_S, Box, Configuration, FloatArray, Track
 from mmedge_ros.core.run_record import RunRecord
@@ -20,18 +19,16 @@ _NO_BOX = Box(np.nan, np.nan, np.nan, np.nan)
 class Trajectory:
     """One track over its N decisions, in their order.
 
-    ``times`` (N,) s since the start of the run, ``positions`` (N, 3) m and ``covariances``
-    (N, 3, 3) in the run's frame, ``boxes`` (N, 4) px and NaN where there was none. ``ranges``
-    (N,) m are those from the sensor, ``depths`` (N,) m those along its optical axis, NaN
-    without a camera whose pose is known. ``seen_by`` counts the decisions in which each
-    modality saw it.
+    ``times`` (N,) s since the start of the run, ``positions`` (N, 3) m in the run's frame,
+    ``boxes`` (N, 4) px and NaN where there was none. ``ranges`` (N,) m are those from the sensor,
+    ``depths`` (N,) m those along its optical axis, NaN without a camera whose pose is known.
+    ``seen_by`` counts the decisions in which each modality saw it.
     """
 
     id: int
     label: str
     times: FloatArray
     positions: FloatArray
-    covariances: FloatArray
     boxes: FloatArray
     ranges: FloatArray
     depths: FloatArray
@@ -41,10 +38,6 @@ class Trajectory:
     def duration(self) -> float:
         """Time from the first to the last decision that holds the track, in seconds."""
         return float(self.times[-1] - self.times[0])
-
-    @property
-    def has_box(self) -> NDArray[np.bool_]:
-        return np.asarray(np.isfinite(self.boxes).all(axis=1), np.bool_)
 
 
 def start_ns(record: RunRecord) -> int:
@@ -116,7 +109,6 @@ def _trajectory(number: int, rows: list[_Row], has_camera: bool) -> Trajectory:
         tracks[-1].label,
         np.array([row.time for row in rows]),
         np.array([track.position for track in tracks], np.float64).reshape(-1, 3),
-        np.array([np.asarray(track.covariance)[:3, :3] for track in tracks], np.float64),
         np.array([track.box or _NO_BOX for track in tracks], np.float64).reshape(-1, 4),
         ranges,
         seen_from[:, 2] if has_camera else np.full(len(rows), np.nan),

@@ -125,10 +125,8 @@ def standing(x: int, width: int, height: int) -> Any:
 def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take seconds; they have tests of their own."""
 
-    def write(
-        record: RunRecord, folder: Path, comparison: Any, taught: Any, pictures: Any
-    ) -> dict[str, Any]:
-        report = report_of(record, comparison, taught=taught)
+    def write(record: RunRecord, folder: Path, comparisons: Any, pictures: Any) -> dict[str, Any]:
+        report = report_of(record, comparisons)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / 'report.json').write_text(json.dumps(report))
         lines = decision_lines(record.decisions, record.picture_scale)
@@ -154,7 +152,7 @@ def test_boxes_of_a_large_video_are_in_its_own_pixels(tmp_path: Path, tiny: Path
     last = list(decisions_of(tmp_path / 'out').values())[-1]
     assert last['tracks'][0]['box'] == pytest.approx([1000, 480, 1240, 1440], abs=16)
     report = json.loads((tmp_path / 'out' / 'report.json').read_text())
-    assert report['boxes_comparison']['coverage'] == 1.0
+    assert report['pseudo_labels'][0]['decisions']['recall'] == 1.0
 
 
 def test_options_of_videos_are_refused_for_other_recordings(tmp_path: Path) -> None:
@@ -177,9 +175,9 @@ def test_a_street_at_night_gives_the_people_in_it(data_folder: Path, tmp_path: P
     )
     assert done.exit_code == 0, done.output
     report = json.loads((tmp_path / 'report.json').read_text())
-    compared = report['boxes_comparison']
-    assert compared['coverage'] > 0.95
-    assert compared['precision'] > 0.95
+    (compared,) = report['pseudo_labels']
+    assert compared['decisions']['recall'] > 0.95
+    assert compared['decisions']['precision'] > 0.95
     assert compared['ids'] <= 5
     people = Counter(len(d['tracks']) for d in decisions_of(tmp_path).values())
     assert people.most_common(1)[0][0] == 3

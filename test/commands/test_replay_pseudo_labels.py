@@ -30,8 +30,8 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take seconds; they have tests of their own."""
 
-    def write(record, folder, comparison, taught, *_):  # type: ignore[no-untyped-def]
-        report = report_of(record, comparison, taught=taught)
+    def write(record, folder, comparisons, *_):  # type: ignore[no-untyped-def]
+        report = report_of(record, comparisons)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / 'report.json').write_text(json.dumps(report))
         return report
@@ -50,7 +50,7 @@ def test_a_detector_agrees_with_itself_and_is_called_no_truth(
     result = run(bag, *options, '--out', tmp_path)
     assert result.exit_code == 0, result.output
     assert 'pseudo-labels of tiny.onnx, not ground truth' in result.stderr
-    found = json.loads((tmp_path / 'report.json').read_text())['pseudo_labels']
+    (found,) = json.loads((tmp_path / 'report.json').read_text())['pseudo_labels']
     assert (found['first_frame'], found['last_frame'], found['labels']) == (10, 19, 10)
     assert found['detector']['mean_iou'] == found['detector']['precision'] == 1.0
     # Decisions lag behind the pictures, and follow them.
@@ -77,7 +77,7 @@ def test_frames_the_recording_lacks_leave_a_report_without_comparison(
     assert result.exit_code == 1
     assert 'holds 20 pictures' in result.stderr.splitlines()[-1]
     report = json.loads((tmp_path / 'report.json').read_text())
-    assert report['pseudo_labels'] is None
+    assert report['pseudo_labels'] == []
     assert any('pseudo-labels' in problem for problem in report['problems'])
 
 

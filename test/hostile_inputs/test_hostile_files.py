@@ -119,7 +119,7 @@ def test_boxes_of_another_recording_cost_the_comparison_but_not_the_report(
     assert 'the boxes were not compared: none of the frames' in outcome.sentence
     told(outcome, 'the boxes were not compared')
     assert outcome.report['decisions'] == 10
-    assert outcome.report['boxes_comparison'] is None
+    assert outcome.report['pseudo_labels'] == []
 
 
 def test_files_without_an_end_are_refused(run: Any) -> None:

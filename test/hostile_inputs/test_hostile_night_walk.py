@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from replays import replay, reported
 
-from mmedge_ros.report.box_comparison import read_boxes
+from mmedge_ros.report.pseudo_labels import read_boxes
 
 FRAMES = (20, 319)
 
@@ -26,8 +26,8 @@ def radar_matched(night: Path, out: Path, detector: Path, profile: Path, **optio
     outcome = replay(
         night, out, detector=detector, profile=profile, boxes=boxes, frames=FRAMES, **options
     )
-    share: float = reported(outcome).report['boxes_comparison']['radar_matched']
-    return share
+    (compared,) = reported(outcome).report['pseudo_labels']
+    return float(compared['radar_matched'])
 
 
 def test_with_the_calibration_of_another_camera_the_radar_misses_the_people(

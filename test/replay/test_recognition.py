@@ -12,7 +12,7 @@ from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.report.decision_log import decision_lines
-from mmedge_ros.report.recognition_report import recognition_report
+from mmedge_ros.report.report import report_of
 
 STAGES = ('camera.encode', 'radar.encode', 'receipt.transport', 'features.transport', 'fusion')
 
@@ -51,7 +51,7 @@ def test_tracks_have_labels_and_what_is_new_is_in_the_record(
     assert {label.label for label in labels} == {'person'}
     assert labels[-1].attributes[0] == 'blue'
     assert [novelty.reason for novelty in record.novelties] == ['the first person']
-    report = recognition_report(record)
+    report = report_of(record)['recognition']
     assert report is not None
     assert report['labels']['full'] == 1, 'later looks are recalled'
     assert report['labels']['memory'] >= 1

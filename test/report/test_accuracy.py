@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,7 +32,6 @@ KEYS = {
     'mean_iou',
     'mean_iou_20px',
     'streaming_mean_iou',
-    'streaming_mean_iou_20px',
     'precision',
     'recall',
     'range_error_m',
@@ -94,7 +92,6 @@ def test_perfect_tracks_have_perfect_figures():
         assert result[key] == pytest.approx(1.0), key
     assert result['range_error_m'] == pytest.approx(0.0, abs=0.01)
     assert result['position_error_m'] == pytest.approx(0.0, abs=1e-9)
-    assert result['velocity_error_m_s'] == pytest.approx(0.0, abs=1e-9)
     assert result['counts']['windows'] == result['counts']['people'] == 11
     assert result['scenarios'] == ['meadow_day_near']
 
@@ -137,21 +134,12 @@ def test_updates_count_in_streaming_accuracy_alone():
     assert alone['streaming_mean_iou_decisions'] == alone['streaming_mean_iou']
     changed = {k for k in both if not k.startswith('by_') and repr(both[k]) != repr(alone[k])}
     streaming = 'streaming_mean_iou'
-    assert changed == {streaming, f'{streaming}_20px', f'{streaming}_at_once'}
+    assert changed == {streaming, f'{streaming}_at_once'}
 
 
 def test_a_box_that_knows_its_velocity_makes_up_for_the_delay():
     early = [decided(0, seen(0))]
     assert judged(early + perfect(delay=80.0))['streaming_mean_iou'] == pytest.approx(1.0)
-
-
-def test_the_longer_the_delay_the_lower_the_streaming_iou():
-    figures = [
-        judged(perfect(delay=delay, drift=(0.0, 0.0)))['streaming_mean_iou']
-        for delay in (0.0, 20.0, 50.0, 100.0, 300.0)
-    ]
-    assert figures == sorted(figures, reverse=True)
-    assert figures[0] > figures[-1] + 0.1
 
 
 def test_nothing_published_later_changes_what_was_known_before():
@@ -203,8 +191,6 @@ def test_small_people_count_from_8_px_on_and_in_the_20_px_figures_not_at_all():
     result = judged([decided(0, seen(0)), *perfect()], truth)
     assert result['mean_iou'] == pytest.approx(0.5)
     assert result['mean_iou_20px'] == pytest.approx(1.0)
-    assert result['streaming_mean_iou_20px'] == pytest.approx(1.0)
-    assert result['recall_20px'] == 1.0
     sizes = result['by_size']
     assert list(sizes) == ['8-20', '20-40', '40-80', '80+']
     assert (sizes['8-20']['people'], sizes['8-20']['recall']) == (11, 0.0)
@@ -213,7 +199,7 @@ def test_small_people_count_from_8_px_on_and_in_the_20_px_figures_not_at_all():
     assert math.isnan(sizes['20-40']['mean_iou'])
 
 
-def test_strata_of_occlusion_range_and_conditions():
+def test_strata_of_occlusion_and_range():
     truth = film(
         lambda ms: [
             *walker(ms),
@@ -227,8 +213,6 @@ def test_strata_of_occlusion_range_and_conditions():
     assert result['by_range']['10-20']['people'] == 10
     assert result['by_range']['10-20']['position_error_m'] == pytest.approx(0.0, abs=1e-9)
     assert math.isnan(result['by_range']['20-30']['position_error_m'])
-    assert list(result['by_light']) == ['day']
-    assert result['by_surroundings']['meadow']['people'] == 20
 
 
 def test_the_errors_of_a_track_that_is_off_by_what_is_known():
@@ -236,14 +220,12 @@ def test_the_errors_of_a_track_that_is_off_by_what_is_known():
     truth = film(lambda ms: [true_person(velocity=(0.0, 0.4, 0.0))])
     result = judged([decided(0, track(**off))], truth)
     assert result['position_error_m'] == pytest.approx(1.0)
-    assert result['velocity_error_m_s'] == pytest.approx(0.5)
     assert result['range_error_m'] == pytest.approx(
         math.hypot(10.6, 0.8, 0.9) - math.hypot(10.0, 0.85)
     )
     # Of a variance of 0.1 in every direction.
     assert result['nees']['mean'] == pytest.approx((1.0 + 0.25) / 0.1)
-    assert result['nees']['position']['mean'] == pytest.approx(1.0 / 0.1)
-    assert (result['nees']['dof'], result['nees']['position']['dof']) == (4, 2)
+    assert result['nees']['dof'] == 4
     assert result['nees']['in_bounds'] is False
 
 
@@ -278,7 +260,6 @@ def test_errors_of_tracks_as_wrong_as_they_say_are_in_bounds_and_of_surer_ones_n
         result = judged([decision(ms, claim) for ms in range(0, 10000, 500)], truth)
         assert result['nees']['samples'] == 250, 'one per track and second'
         assert result['nees']['in_bounds'] is verdict
-        assert result['nees']['position']['in_bounds'] is verdict
 
 
 def test_a_decision_at_whose_state_time_the_truth_is_silent_is_left_out():
@@ -308,14 +289,6 @@ def test_the_report_holds_the_figures_and_is_null_without_truth():
     assert with_truth['tracking']['mota'] == 1.0
     without = report_of(run(perfect()))
     assert (without['accuracy'], without['tracking']) == (None, None)
-
-
-def test_a_live_and_an_offline_run_with_the_same_decisions_have_the_same_figures():
-    truth = film(walker)
-    offline = run(perfect(), truth)
-    live = replace(offline, mode='live', warmup=5, dropped=1, windows=11)
-    for key in ('accuracy', 'tracking'):
-        assert report_of(offline)[key] == report_of(live)[key]
 
 
 def test_a_drone_that_moves_changes_nothing():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mmedge_ros.core.data_types import ResultKind
 from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.report import ReportError
-from mmedge_ros.report.box_comparison import BoxesComparison
+from mmedge_ros.report.pseudo_labels import LabelAgreement, PseudoLabelComparison
 from mmedge_ros.report.report import report_of, write_report
 
 KEYS = {'bag', 'mode', 'windows', 'decisions', 'dropped', 'latency_ms', 'age_ms', 'deadline_ms'}
@@ -24,7 +24,10 @@ KEYS |= {'deadline_miss_rate', 'stages_ms', 'encoder_calls', 'units', 'accuracy'
 KEYS |= {'resources', 'energy', 'software', 'at_a_glance'}
 FILES = ['decisions.jsonl', 'latency.png', 'ranges.png', 'report.html', 'report.json']
 FILES += ['stages.png', 'tracks.png']
-COMPARISON = BoxesComparison(0.9, 0.8, 3, 0.95, 0.04, 40, 100, 110, 90, 80, 0, 39, 1, 0)
+AGREEMENT = LabelAgreement(0.7, 0.9, 0.8, 110)
+COMPARISON = PseudoLabelComparison(
+    'boxes.csv', 0, 39, 40, 100, 1, 0, AGREEMENT, AGREEMENT, 3, 0.95, 90
+)
 
 
 def content_of(folder):
@@ -34,7 +37,7 @@ def content_of(folder):
 @pytest.fixture(scope='module')
 def written(build_run, tmp_path_factory):
     folder = tmp_path_factory.mktemp('runs') / 'new' / 'report'
-    report = write_report(build_run(4.0), folder, COMPARISON)
+    report = write_report(build_run(4.0), folder, [COMPARISON])
     return folder, report
 
 
@@ -78,11 +81,10 @@ def test_the_figures_are_those_of_the_run(build_run, written):
     assert report['tracks'][0]['seen_by'] == {'camera': 36, 'radar': 36}
 
 
-def test_the_comparison_stands_under_its_stable_keys(written):
-    result = written[1]['boxes_comparison']
-    expected = {'coverage': 0.9, 'precision': 0.8, 'ids': 3, 'radar_matched': 0.95}
-    assert expected.items() <= result.items()
-    assert result['range_rel_median'] == 0.04
+def test_comparisons_with_pseudo_labels_are_listed(written):
+    (result,) = written[1]['pseudo_labels']
+    assert result['decisions'] == {'mean_iou': 0.7, 'recall': 0.9, 'precision': 0.8, 'boxes': 110}
+    assert (result['ids'], result['radar_matched']) == (3, 0.95)
 
 
 def test_the_log_holds_every_decision(build_run, written):
@@ -142,7 +144,6 @@ def test_a_new_report_replaces_the_old_one_and_leaves_nothing_of_it(
 ):
     write_report(build_run(1.0), tmp_path)
     (tmp_path / 'notes.txt').write_text('mine')
-    (tmp_path / 'units.png').write_bytes(b'of an earlier version')
     write_report(empty_run, tmp_path)
     names = ['decisions.jsonl', 'notes.txt', 'report.html', 'report.json']
     assert sorted(content_of(tmp_path)) == names

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from page_outline import PageOutline
 
-from mmedge_ros.report.box_comparison import BoxesComparison
-from mmedge_ros.report.figure_style import FigureFile
+from mmedge_ros.report.figure_style import FigureFile, Readout, Series
 from mmedge_ros.report.page import number, percent
-from mmedge_ros.report.readout import Readout, Series
+from mmedge_ros.report.pseudo_labels import LabelAgreement, PseudoLabelComparison
 from mmedge_ros.report.report import MEMORY_MARK, VIDEO_MARK, report_of
 from mmedge_ros.report.report_page import (
     headline,
@@ -24,8 +23,8 @@ from mmedge_ros.report.trajectories import trajectories
 FIGURE = FigureFile('latency.png', b'PNG', 'Latency', 'What is seen', 'A chart', b'SMALL')
 
 
-def page_of(record, comparison=None, figures=()):
-    return render_run_page(report_of(record, comparison), figures)
+def page_of(record, comparisons=(), figures=()):
+    return render_run_page(report_of(record, comparisons), figures)
 
 
 def words_of(record, **more):
@@ -149,14 +148,18 @@ def test_many_tracks_are_cut_with_a_word_about_the_rest(build_run):
 
 
 def test_a_comparison_is_called_one_with_pseudo_labels(build_run):
-    nan = float('nan')
-    result = BoxesComparison(0.9, nan, 3, 0.95, 0.04, 40, 100, 110, 90, 80, 0, 39, 1, 2)
-    words = words_of(build_run(1.0), comparison=result)
+    agreement = LabelAgreement(0.7, 0.9, float('nan'), 110)
+    result = PseudoLabelComparison(
+        'boxes.csv', 0, 39, 40, 100, 1, 2, agreement, agreement, 3, 0.95, 90
+    )
+    words = words_of(build_run(1.0), comparisons=[result])
+    assert 'Against pseudo-labels of boxes.csv' in words
     assert 'They are pseudo-labels, not ground truth' in words
-    assert 'coverage 90.0 %' in words
-    assert 'precision –' in words
-    assert '2 frames of the box file are not in the recording' in words
-    assert 'Comparison' not in words_of(build_run(1.0))
+    assert 'decisions of this run 0.700 0.900 – 110' in words
+    assert '3 ids of people' in words
+    assert '95.0 % of the pseudo-labels hold a moving radar return' in words
+    assert '2 labelled frames are not in the recording' in words
+    assert 'pseudo-labels' not in words_of(build_run(1.0))
 
 
 def test_early_decisions_are_counted(build_run):
