@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +24,7 @@ from mmedge_lab.policies.steering import Plugins
 from mmedge_lab.policies.trained_choosers import TrainedGate, TrainedSelector
 from mmedge_ros.adaptation.bundle_configurations import bundle_space
 from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration
-from mmedge_ros.core.untrusted_files import read_bounded, shown
+from mmedge_ros.core.untrusted_files import is_number, read_bounded, shown
 from mmedge_ros.encoding.bundle.manifest import Manifest
 from mmedge_ros.encoding.bundle.number_file import LARGEST_NUMBERS
 from mmedge_ros.report.report_files import write_files
@@ -183,7 +182,8 @@ def _read(
     for key in _NUMBERS[name]:
         value = entry.get(key) if isinstance(entry, dict) else None
         several = value if isinstance(value, list) and len(value) == OUTPUTS - 1 else [None]
-        if not all(map(_is_share, several if key == 'scale' else [value])):
+        shares = several if key == 'scale' else [value]
+        if not all(is_number(share, 0.0, 1.0) for share in shares):
             raise EvaluationError(
                 f'{folder / INDEX} has {name}.{key} {shown(value)}; it must be from 0 to 1; '
                 f'{_REMEDY}'
@@ -194,9 +194,3 @@ def _read(
     if hashlib.sha256(content).hexdigest() != entry.get('sha256'):
         raise EvaluationError(f'{path} is not the file that {INDEX} names; {_REMEDY}')
     return network_from(content, _FIELDS[name], outputs, str(path)), entry
-
-
-def _is_share(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) and 0.0 <= value <= 1.0

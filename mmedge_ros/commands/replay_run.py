@@ -19,7 +19,7 @@ from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
-from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
+from mmedge_ros.encoding.track_recognition import RecogniserParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.parameter_file import with_parameter_file
 from mmedge_ros.replay.picture_recording import PictureParameters

@@ -108,6 +108,12 @@ def load_shallow_yaml(raw: bytes, anchors: bool = True) -> Any:
     return yaml.load(raw, Loader=_LOADER)  # a safe one
 
 
+def is_number(value: Any, least: float, most: float) -> bool:
+    """Whether a value of such a file is a number within bounds; NaN and truth values are none."""
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    return known and least <= value <= most
+
+
 def shown(value: Any) -> str:
     """Show a value of such a file, cut to what fits a message."""
     if isinstance(value, dict | list | tuple) and len(value) > _MOST_SHOWN:

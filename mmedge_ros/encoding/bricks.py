@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from mmedge_ros.core.untrusted_files import is_number
 from mmedge_ros.encoding import EncodingError
 
 FULL_PRECISION = 'fp32'
@@ -168,8 +169,7 @@ def _cost_from_plain(entry: Any) -> BrickCost:
     numbers = [fields.get(name) for name in ('load_ms', 'run_ms', 'memory_mb', 'left_mb')]
     energy = fields.get('run_mj')
     sound = all(isinstance(text, str) and text for text in texts) and all(
-        isinstance(n, int | float) and not isinstance(n, bool) and 0.0 <= n < _MOST
-        for n in (*numbers, 0.0 if energy is None else energy)
+        is_number(n, 0.0, _MOST) for n in (*numbers, 0.0 if energy is None else energy)
     )
     if not sound:
         raise EncodingError(f'bricks has {str(entry)[:120]!r}, which is no cost; {_REMEDY}')

@@ -24,6 +24,7 @@ too, its number from 1: what a head of its own says there. Where its likeliest c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.core.untrusted_files import is_number
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile, Manifest
 from mmedge_ros.encoding.crops import CropForm
@@ -125,16 +127,12 @@ def _exits(manifest: Manifest) -> tuple[float, ...]:
     entry = section.get('exits', [])
     most = len(section['stages']) - 1
     usable = isinstance(entry, list) and len(entry) <= most
-    if not usable or not all(_is_positive(value) for value in entry):
+    if not usable or not all(is_number(value, _TINY, math.inf) for value in entry):
         raise EncodingError(
             f'{manifest.path} has {SECTION}.exits {str(entry)[:80]!r}; it must list the least '
             f'odds of at most {most} taps, such as [25.1, 8.0]'
         )
     return tuple(float(value) for value in entry)
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0.0
 
 
 def form_of(manifest: Manifest, section: str) -> CropForm:

@@ -17,7 +17,7 @@ from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.opened_levels import HeldLevel
-from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
+from mmedge_ros.encoding.track_recognition import RecogniserParameters
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
 if TYPE_CHECKING:

@@ -83,13 +83,6 @@ def split_semantics(semantics: Floats) -> Scales:
     return Scales(fine, semantics[4 * VALUES : 5 * VALUES], coarse)
 
 
-def join_semantics(scales: Scales) -> Floats:
-    """Put scales together to semantics (48, 30, 40); what ``split_semantics`` takes apart."""
-    fine = scales.fine.reshape(VALUES, ROWS, 2, COLUMNS, 2).transpose(2, 4, 0, 1, 3)
-    coarse = scales.coarse.repeat(2, axis=1).repeat(2, axis=2)
-    return np.concatenate((fine.reshape(4 * VALUES, ROWS, COLUMNS), scales.middle, coarse))
-
-
 def empty_semantics() -> NDArray[np.float32]:
     """Return semantics (48, 30, 40) that say that nothing is there."""
     semantics = np.zeros((6, VALUES, ROWS, COLUMNS), np.float32)

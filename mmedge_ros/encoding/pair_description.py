@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mmedge_ros.core.untrusted_files import shown
+from mmedge_ros.core.untrusted_files import is_number, shown
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile, Manifest
 from mmedge_ros.encoding.bundle.model_bundle import REAL, SIMULATED, domain_of
@@ -124,7 +124,7 @@ def _tokens(manifest: Manifest, entry: Any) -> tuple[int, int]:
 
 
 def _is_whole(value: Any, least: int, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+    return isinstance(value, int) and is_number(value, least, most)
 
 
 def _prompt(manifest: Manifest, entry: Any) -> str:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_ros.core.data_types import NS_PER_S, Appearance, FloatArray
-from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml, shown
+from mmedge_ros.core.untrusted_files import PlainYamlError, is_number, load_plain_yaml, shown
 from mmedge_ros.encoding import EncodingError
 
 PICTURES_FILE = 'usual_pictures.yaml'
@@ -39,7 +39,7 @@ DISTANCE, FLICKER = 'distance', 'flicker'
 _NAMES = Appearance._fields
 _LARGEST_FILE = 1 << 20
 _FEWEST, _MOST = 20, 10_000
-_LARGEST = 1e3
+_TINY, _LARGEST = 1e-12, 1e3
 # Below it a value says no more than zero does.
 _LEAST = 1e-3
 # A single second of another flight is no company.
@@ -132,17 +132,12 @@ def usual_pictures_text(usual: UsualPictures, about: Sequence[str]) -> str:
 
 def _bounds(path: Path, name: str, entry: Any) -> Bounds:
     values = [entry.get(key) if isinstance(entry, Mapping) else None for key in Bounds._fields]
-    if not all(_is_positive(value) for value in values):
+    if not all(is_number(value, _TINY, _LARGEST) for value in values):
         raise EncodingError(
             f'{path} has {name} {shown(entry)}; it must be {{limit: ..., alarm: ...}}, both above '
             f'0 and at most {_LARGEST:g}; make it again with `mmedge lab train fit pictures`'
         )
     return Bounds(*(float(value) for value in values if value is not None))
-
-
-def _is_positive(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0.0 < value <= _LARGEST
 
 
 def _seconds(path: Path, text: Any) -> FloatArray:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import RADAR, RETURN_FIELDS
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.model_bundle import is_bundle, load_bundle
+from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.feature_grid import RADAR_GRID
 from mmedge_ros.encoding.radar_raster import radar_rasters
 from mmedge_ros.encoding.tapped_network import GridEmbedding, TappedNetwork, Tensors, as_grid
@@ -75,17 +75,6 @@ def inputs_of(returns: NDArray[np.float32]) -> Tensors:
     """Return the inputs of a radar level for a scan's returns (N, 5)."""
     rasters = radar_rasters(returns)
     return {name: raster[None] for name, raster in zip(INPUTS, rasters, strict=True)}
-
-
-def radar_levels(path: Path) -> tuple[tuple[str, ...], str]:
-    """Return the radar levels of a bundle and its default one; () and '' if it has none.
-
-    :raises EncodingError: if a bundle's manifest cannot be read
-    """
-    if not is_bundle(path):
-        return (), ''
-    bundle = load_bundle(path)
-    return bundle.radar_levels, bundle.radar.default
 
 
 def open_radar_network(

@@ -23,10 +23,10 @@ from mmedge_ros.encoding.classifier_description import ClassifierDescription, de
 from mmedge_ros.encoding.crops import as_input, crop_input
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.encoding.recent_pictures import RecentPictures
-from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.tapped_classifier import MemorisedClassifier, open_classifier
 from mmedge_ros.encoding.track_recognition import (
     NamedLook,
+    RecogniserParameters,
     TrackRecognition,
     recalled_shares,
 )

@@ -22,6 +22,7 @@ from mmedge_ros.core.data_types import (
     Track,
     TrackLabel,
 )
+from mmedge_ros.core.parameter import group, parameter
 
 # A recalled class counts as much as a look that was so sure of it.
 _RECALLED = 0.9
@@ -49,6 +50,23 @@ class RecognitionParameters:
     smallest: float = 12.0
     # Looks at a track before it can be a novelty; more are later and surer.
     novelty_looks: int = 3
+
+
+@dataclass(frozen=True)
+class RecogniserParameters:
+    """What recognises tracked objects, and how often."""
+
+    model: str = parameter(
+        '',
+        'what says more of tracked objects than the detector does: `bundle` for the recogniser of '
+        "the detector's bundle, or a bundle folder with one (see docs/models.md); empty for none",
+    )
+    memory: bool = parameter(
+        False,
+        'leave the recogniser early where its semantic memory recalls the class, not where an '
+        'exit head is sure of it, which saves more',
+    )
+    tracks: RecognitionParameters = group(RecognitionParameters)
 
 
 class NamedLook(NamedTuple):

@@ -31,10 +31,10 @@ from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.object_memory import ObjectMemory
 from mmedge_ros.encoding.onnx_detector import kept_classes
 from mmedge_ros.encoding.opened_levels import HeldLevel, levels_of
-from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
+from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network
 from mmedge_ros.encoding.recent_pictures import KeptPicture, RecentPictures
-from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.track_recogniser import TrackRecogniser, open_track_recogniser
+from mmedge_ros.encoding.track_recognition import RecogniserParameters
 from mmedge_ros.sensing.camera.image import (
     Picture,
     decode_half_grey,
@@ -286,7 +286,7 @@ class RadarEncoder:
 
         :raises EncodingError: if the bundle's manifest cannot be read
         """
-        levels, default = radar_levels(path)
+        levels, default = model_levels(path, RADAR)
         if not levels:
             return cls(limits)
         return cls(

@@ -22,7 +22,7 @@ from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import domain_warning
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
-from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
+from mmedge_ros.encoding.track_recognition import RecogniserParameters
 from mmedge_ros.pipeline.fusion_strategy import fusion_strategy, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters

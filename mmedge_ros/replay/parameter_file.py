@@ -10,7 +10,7 @@ from typing import Any
 from mmedge_ros.core.parameter import ParameterError, build
 from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml
 from mmedge_ros.encoding.detector import DetectorParameters
-from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
+from mmedge_ros.encoding.track_recognition import RecogniserParameters
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.offline_session import OfflineOptions
 from mmedge_ros.sensing.radar.filter import RadarLimits

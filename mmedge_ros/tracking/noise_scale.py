@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mmedge_ros.core.data_types import NS_PER_S, Measurement
-from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml, shown
+from mmedge_ros.core.untrusted_files import PlainYamlError, is_number, load_plain_yaml, shown
 from mmedge_ros.encoding import EncodingError
 
 NOISE_FILE = 'tracking_noise.yaml'
@@ -80,8 +80,7 @@ def read_noise_scale(bundle: Path) -> float:
         value: Any = load_plain_yaml(path, _LARGEST_FILE).get('scale')
     except PlainYamlError as err:
         raise EncodingError(str(err)) from err
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not _LEAST_SCALE <= value <= _MOST_SCALE:
+    if not is_number(value, _LEAST_SCALE, _MOST_SCALE):
         raise EncodingError(
             f'{path} has scale {shown(value)}; it must be a number from {_LEAST_SCALE:g} to '
             f'{_MOST_SCALE:g}'

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mmedge_ros.core.untrusted_files import shown
+from mmedge_ros.core.untrusted_files import is_number, shown
 from mmedge_ros.encoding.bundle.manifest import Manifest
 from mmedge_ros.windows import SkippingError
 from mmedge_ros.windows.gate import Gate, read_gate
@@ -99,11 +99,10 @@ def _thresholds(path: Path, section: Mapping[str, Any]) -> tuple[CertifiedThresh
 
 
 def _share(path: Path, where: str, row: Mapping[Any, Any], name: str) -> float:
-    value = row.get(name)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Neither NaN nor a threshold that any confidence reaches.
-    if not is_number or not 0.0 < float(value or 0.0) <= 1.0:
+    value: Any = row.get(name)
+    # Any confidence reaches a threshold of 0.
+    if not is_number(value, 0.0, 1.0) or not value:
         raise SkippingError(
             f'{path} has {where}.{name} {shown(value)}; it must be above 0 and at most 1'
         )
-    return float(value or 0.0)
+    return float(value)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from mmedge_ros.core.untrusted_files import is_number
 from mmedge_ros.windows import AggregationError
 from mmedge_ros.windows.network_graph import Array, NetworkGraph
 from mmedge_ros.windows.temporal_rules import LAGS
@@ -133,7 +134,7 @@ def _pooling(graph: NetworkGraph, width: int) -> Pooling:
         isinstance(newest_only, bool)
         and isinstance(decays, list)
         and len(decays) == width
-        and all(_is_decay(value) for value in decays)
+        and all(is_number(value, 0.0, _FASTEST_DECAY) for value in decays)
     )
     if not usable:
         raise AggregationError(
@@ -141,8 +142,3 @@ def _pooling(graph: NetworkGraph, width: int) -> Pooling:
             f'newest_only and {width} decays from 0 on; export it again'
         )
     return Pooling(np.array(decays, np.float32), bool(newest_only))
-
-
-def _is_decay(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0.0 <= value <= _FASTEST_DECAY

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mmedge_ros.core.untrusted_files import (
     PlainYamlError,
     YamlTrapError,
+    is_number,
     load_plain_yaml,
     load_shallow_yaml,
     read_bounded,
@@ -104,6 +105,16 @@ def test_any_bytes_give_a_mapping_or_the_error(tmp_path: Path, raw: bytes) -> No
     except PlainYamlError:
         return
     assert isinstance(content, dict)
+
+
+@pytest.mark.parametrize('value', [0, 1, 0.5])
+def test_a_number_within_bounds_is_one(value: float) -> None:
+    assert is_number(value, 0.0, 1.0)
+
+
+@pytest.mark.parametrize('value', [True, 'x', None, [0.5], float('nan'), -1, 1.5])
+def test_truth_values_and_what_is_out_of_bounds_are_no_numbers(value: object) -> None:
+    assert not is_number(value, 0.0, 1.0)
 
 
 def test_a_value_is_shown_cut_to_what_fits_a_message() -> None:

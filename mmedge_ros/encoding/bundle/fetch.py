@@ -36,9 +36,10 @@ def is_installed(model: KnownModel, models: Path) -> bool:
     """Tell whether the model is there, whole and unchanged."""
     try:
         bundle = load_bundle(models / model.name)
-        bundle.weights(_LEVEL)
-        return bundle.entries(_LEVEL)[0].sha256 == model.sha256
-    except EncodingError:
+        (weights,) = bundle.entries(_LEVEL)
+        weights.verified()
+        return weights.sha256 == model.sha256
+    except (EncodingError, ValueError):
         return False
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from mmedge_ros.core.untrusted_files import load_shallow_yaml, shown
+from mmedge_ros.core.untrusted_files import is_number, load_shallow_yaml, shown
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import SUFFIXES, require_weights, sha256_of
 
@@ -156,8 +156,7 @@ class Manifest:
 
     def share(self, section: str, name: str) -> float:
         value: Any = self.section(section).get(name)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not 0.0 <= value <= 1.0:
+        if not is_number(value, 0.0, 1.0):
             raise EncodingError(
                 f'{self.path} has {section}.{name} {str(value)[:80]!r}; it must be a number '
                 'from 0 to 1'

@@ -21,7 +21,7 @@
 A level is one graph or a list of stages that run one after another (tapped_network). ``bytes``,
 ``domain`` (what the pictures it was trained on are: real or simulated) and all that follows
 ``camera`` are optional; ``grid`` says that all levels put out feature grids (feature_grid),
-which embedding and fusion need. Of ``gate`` only the file is known here (skipping/bundle_gate
+which embedding and fusion need. Of ``gate`` only the file is known here (`windows.bundle_gate`
 reads the rest); entries this module does not know (metrics, profiles) are left to others.
 ``labels`` of a level, such as {pedestrian: person}, renames classes of its network.
 """
@@ -46,6 +46,10 @@ from mmedge_ros.encoding.ultralytics_export import exported_onnx
 REAL, SIMULATED = 'real', 'simulated'
 # Rises when the networks of a fusion are cut in another way; those of format 1 were steps.
 FUSION_FORMAT = 2
+_OTHER_FUSION = (
+    'train it again (`mmedge lab train fusion`), use a bundle that ships with it, or remove the '
+    'fusion section to fuse decisions'
+)
 FUSION_PARTS = (
     'project_camera',
     'change_camera_1',
@@ -105,12 +109,16 @@ class ModelBundle:
         low = gain.get('low') if isinstance(gain, Mapping) else None
         return self.has_fusion and (not isinstance(low, int | float) or low > 0.0)
 
+    def of(self, modality: str) -> Levels:
+        """Return the levels of camera or radar."""
+        return self.radar if modality == RADAR else self.camera
+
     def entries(self, level: str = '', modality: str = CAMERA) -> tuple[BundleFile, ...]:
         """Return what the manifest says of a level's stages; '' is the default level.
 
         :raises EncodingError: for an unknown level
         """
-        levels = self.radar if modality == RADAR else self.camera
+        levels = self.of(modality)
         chosen = level or levels.default
         if chosen not in levels.stages:
             known = 'it has none'
@@ -132,10 +140,6 @@ class ModelBundle:
     def radar_stages(self, level: str = '') -> tuple[Path, ...]:
         """Return the verified files of a radar level; errors as for ``camera_stages``."""
         return tuple(entry.verified() for entry in self.entries(level, RADAR))
-
-    def weights(self, level: str = '') -> Path:
-        """Return the verified file of a camera level that is one graph."""
-        return self._only(self.camera_stages(level), level or self.default)
 
     def embedding(self, modality: str) -> Path | None:
         """Return the verified network that makes embeddings of grids, None if there is none.
@@ -166,14 +170,6 @@ class ModelBundle:
         if self.gate is not None:
             yield self.gate
 
-    def _only(self, paths: tuple[Path, ...], level: str) -> Path:
-        if len(paths) != 1:
-            raise EncodingError(
-                f'level {level!r} of bundle {self.name!r} in {self.folder} consists of '
-                f'{len(paths)} stages; it is no single weight file'
-            )
-        return paths[0]
-
 
 def load_bundle(folder: Path) -> ModelBundle:
     """Read the manifest of a bundle.
@@ -181,7 +177,9 @@ def load_bundle(folder: Path) -> ModelBundle:
     :raises EncodingError: if it is missing or malformed; the message names the entry
     """
     manifest = Manifest(folder)
-    has_grid = _has_grid(manifest)
+    has_grid = manifest.has('grid')
+    if has_grid:
+        manifest.section_of_format('grid', GRID_FORMAT, 'use a bundle that was made for it')
     camera = manifest.levels(CAMERA)
     radar = manifest.levels(RADAR) if manifest.has(RADAR) else Levels()
     for name in ('embedding', 'fusion'):
@@ -195,7 +193,7 @@ def load_bundle(folder: Path) -> ModelBundle:
         named = manifest.section('embedding')
         embeddings = {m: manifest.file('embedding', m) for m in (CAMERA, RADAR) if m in named}
     if manifest.has('fusion'):
-        _require_fusion_format(manifest)
+        manifest.section_of_format('fusion', FUSION_FORMAT, _OTHER_FUSION)
         fusion = {part: manifest.file('fusion', part) for part in FUSION_PARTS}
         threshold = manifest.share('fusion', 'threshold')
     return ModelBundle(
@@ -213,15 +211,17 @@ def load_bundle(folder: Path) -> ModelBundle:
     )
 
 
-def model_levels(path: Path) -> tuple[tuple[str, ...], str]:
-    """Return the camera levels of a bundle and its default one.
+def model_levels(path: Path, modality: str = CAMERA) -> tuple[tuple[str, ...], str]:
+    """Return the levels that a bundle has of a modality, and its default one.
 
-    A plain weight file has none of its own, () and '': it serves every level.
+    A plain weight file has none of its own, () and '': it serves every level of the camera.
+
+    :raises EncodingError: if the manifest cannot be read
     """
     if not is_bundle(path):
         return (), ''
-    bundle = load_bundle(path)
-    return bundle.levels, bundle.default
+    levels = load_bundle(path).of(modality)
+    return tuple(levels.stages), levels.default
 
 
 def level_precisions(path: Path, modality: str = CAMERA) -> dict[str, str]:
@@ -232,9 +232,8 @@ def level_precisions(path: Path, modality: str = CAMERA) -> dict[str, str]:
     """
     if not is_bundle(path):
         return {}
-    bundle = load_bundle(path)
-    levels = bundle.radar if modality == RADAR else bundle.camera
-    return {level: joint_precision(files) for level, files in levels.stages.items()}
+    stages = load_bundle(path).of(modality).stages
+    return {level: joint_precision(files) for level, files in stages.items()}
 
 
 def can_fuse(path: Path) -> bool:
@@ -315,26 +314,3 @@ def domain_of(manifest: Manifest) -> str:
             'pictures it was trained on were'
         )
     return domain
-
-
-def _require_fusion_format(manifest: Manifest) -> None:
-    # The first format did not say so.
-    known = manifest.section('fusion').get('format', 1)
-    if known != FUSION_FORMAT or isinstance(known, bool):
-        raise EncodingError(
-            f'{manifest.path} has a fusion of format {str(known)[:80]!r}, this version reads '
-            f'{FUSION_FORMAT}; train it again (`mmedge lab train fusion`), use a '
-            'bundle that ships with it, or remove the fusion section to fuse decisions'
-        )
-
-
-def _has_grid(manifest: Manifest) -> bool:
-    if not manifest.has('grid'):
-        return False
-    known = manifest.section('grid').get('format')
-    if known != GRID_FORMAT or isinstance(known, bool):
-        raise EncodingError(
-            f'{manifest.path} has grid.format {str(known)[:80]!r}, this version reads '
-            f'{GRID_FORMAT}; use a bundle that was made for it'
-        )
-    return True

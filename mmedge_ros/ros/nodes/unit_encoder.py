@@ -29,8 +29,8 @@ from mmedge_ros.encoding.bundle.model_bundle import domain_warning
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
 from mmedge_ros.encoding.opened_levels import HeldLevel
-from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.track_recogniser import Recognised
+from mmedge_ros.encoding.track_recognition import RecogniserParameters
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.memory.flown_views import FlownViews
 from mmedge_ros.pipeline.encoder_worker import EncoderWorker

@@ -32,7 +32,7 @@ def write(folder: Path) -> Path:
 def test_a_bundle_says_what_it_is_and_can_be_opened(tmp_path: Path) -> None:
     bundle = load_bundle(write(tmp_path / 'walkers'))
     assert (bundle.name, bundle.default) == ('walkers', 'small')
-    assert bundle.weights().name == 'small.onnx'
+    assert bundle.camera_stages()[0].name == 'small.onnx'
     assert bundle.content['metrics'] == {'map50': 0.5}
     assert [path.name for path in tmp_path.iterdir()] == ['walkers']
 
