@@ -30,10 +30,6 @@ def test_costs_survive_a_profile() -> None:
     assert read[1].name == 'radar.small'
 
 
-def test_a_profile_without_bricks_has_no_costs() -> None:
-    assert costs_from_plain(None) == []
-
-
 @pytest.mark.parametrize(
     ('name', 'value'),
     [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mmedge_ros.core.data_types import Box
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.crops import CropForm, as_input, crop_input, cut
+from mmedge_ros.encoding.crops import CropForm, crop_input, cut
 
 PICTURE = np.zeros((60, 80, 3), np.uint8)
 PICTURE[20:40, 30:50] = (255, 128, 0)
@@ -17,21 +17,8 @@ OBJECT = Box(30.0, 20.0, 50.0, 40.0)
 PLAIN = CropForm((8, 10), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), margin=0.0)
 
 
-def test_a_cut_without_a_margin_is_the_box() -> None:
-    assert cut(PICTURE, OBJECT).shape == (20, 20, 3)
-    assert (cut(PICTURE, OBJECT) == (255, 128, 0)).all()
-
-
 def test_a_margin_is_a_share_of_the_box_on_each_side() -> None:
     assert cut(PICTURE, OBJECT, 0.25).shape == (30, 30, 3)
-
-
-def test_a_square_cut_is_as_wide_as_high() -> None:
-    assert cut(PICTURE, Box(35.0, 20.0, 45.0, 40.0), square=True).shape == (20, 20, 3)
-
-
-def test_a_cut_is_not_copied() -> None:
-    assert np.shares_memory(cut(PICTURE, OBJECT), PICTURE)
 
 
 def test_a_box_at_the_edge_is_cut_off_there() -> None:
@@ -58,12 +45,6 @@ def test_an_input_has_the_channels_in_the_wanted_order_and_scale() -> None:
 def test_a_box_that_shows_nothing_is_refused(box: Box) -> None:
     with pytest.raises(EncodingError):
         cut(PICTURE, box)
-
-
-@pytest.mark.parametrize('shape', [(0, 5, 3), (5, 5), (5, 5, 4)])
-def test_what_is_no_crop_is_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(EncodingError):
-        as_input(np.zeros(shape, np.uint8), PLAIN)
 
 
 @given(

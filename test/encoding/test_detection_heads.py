@@ -12,7 +12,6 @@ from hypothesis.extra import numpy as hnp
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detection_heads import (
-    COCO,
     Candidates,
     EndToEndHead,
     Head,
@@ -127,13 +126,6 @@ def test_a_cell_counts_for_its_best_class_only(head: Head) -> None:
     assert head.candidates(output, 0.3, np.array([True, True])).classes.tolist() == [1]
 
 
-def test_a_class_number_the_network_does_not_have_is_dropped() -> None:
-    output = np.zeros((3, 6), np.float32)
-    output[:] = (30, 25, 50, 35, 0.7, 0)
-    output[:, 5] = (-1, 2, math.nan)
-    assert len(EndToEndHead().candidates(output, 0.3, PERSON_ONLY).scores) == 0
-
-
 HEADS = (
     (YoloxHead(SIZE, 2, decoded=False), (CELLS, 7)),
     (YoloxHead(SIZE, 2, decoded=True), (CELLS, 7)),
@@ -161,31 +153,6 @@ def test_whatever_a_network_puts_out_the_boxes_are_finite_and_have_an_area(
 
 def test_a_mapping_is_read_in_the_order_of_its_numbers() -> None:
     assert class_names({'names': "{1: 'dog', 0: 'person'}"}, 2, 'x') == ('person', 'dog')
-
-
-def test_a_list_is_read_as_it_stands() -> None:
-    assert class_names({'names': '["person", "dog"]'}, 2, 'x') == ('person', 'dog')
-
-
-def test_eighty_classes_without_names_are_those_of_coco() -> None:
-    names = class_names({}, 80, 'x')
-    assert names == COCO
-    assert len(set(names)) == 80
-    assert names[0] == 'person'
-    assert names[79] == 'toothbrush'
-
-
-def test_classes_that_cannot_be_counted_are_those_of_coco() -> None:
-    assert class_names({}, None, 'x') == COCO
-
-
-def test_other_numbers_of_classes_without_names_are_numbered() -> None:
-    assert class_names({}, 3, 'x') == ('class0', 'class1', 'class2')
-
-
-def test_another_number_of_names_than_of_classes_is_refused() -> None:
-    with pytest.raises(EncodingError, match='net names 1 classes in its metadata but puts out 2'):
-        class_names({'names': "{0: 'person'}"}, 2, 'net')
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -83,23 +81,12 @@ def test_an_image_network_that_takes_something_else_is_refused(
         ImageNetwork(pair)
 
 
-def test_a_network_of_words_and_pictures_at_once_is_refused_by_its_inputs(tmp_path: Path) -> None:
-    pair = pair_of(tmp_path, files={'image.onnx': text_network()})
-    with pytest.raises(EncodingError, match="takes 'input_ids', 'attention_mask'; the image"):
-        ImageNetwork(pair)
-
-
 def test_values_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     pixels = {'size': list(SIZE), 'mean': [0.0, 0.0, 0.0], 'deviation': [0.1, 0.1, 0.1]}
     files = {'image.onnx': image_network(factor=1e38)}
     network = ImageNetwork(pair_of(tmp_path, files=files, section={'input': pixels}))
     with pytest.raises(EncodingError, match='puts out what is no number; export it in float32'):
         network.of(painted(255, 255, 255))
-
-
-def test_large_values_have_a_length_too(tmp_path: Path) -> None:
-    pair = pair_of(tmp_path, files={'image.onnx': image_network(factor=1e38)})
-    assert ImageNetwork(pair).of(painted(0, 30, 40)) == pytest.approx([0.8, 0.6, 0.0], abs=1e-2)
 
 
 # ------------------------------------------------------------------------------ words
@@ -128,12 +115,6 @@ def test_a_text_is_filled_up_with_what_the_manifest_says(tmp_path: Path) -> None
     without = TextNetwork(pair_of(tmp_path, files=files, section={**blue, 'prompt': None}))
     assert without.of('red') == pytest.approx(np.array([1.0, 0.0, 4.0]) / 17**0.5, abs=1e-3)
     assert TextNetwork(pair_of(tmp_path, section=blue)).of('red')[2] == 0.0
-
-
-@needs_tokenizers
-def test_a_long_text_is_cut(tmp_path: Path) -> None:
-    network = TextNetwork(pair_of(tmp_path, section={'prompt': None}))
-    assert network.of('red ' * LENGTH + 'blue ' * 90) == pytest.approx([1.0, 0.0, 0.0])
 
 
 @needs_tokenizers
@@ -172,53 +153,6 @@ def test_a_tokenizer_that_panics_is_refused(changes: dict[str, Any], tmp_path: P
     pair = pair_of(tmp_path, files={'tokenizer.json': tokenizer(**changes)})
     with pytest.raises(EncodingError, match=r'tokenizer\.json cannot'):
         TextNetwork(pair).of('red')
-
-
-@needs_tokenizers
-def test_a_word_that_the_text_network_has_no_place_for_is_said(tmp_path: Path) -> None:
-    model = {'type': 'WordLevel', 'vocab': {'far': 4_000_000, '[UNK]': 1}, 'unk_token': '[UNK]'}
-    network = TextNetwork(pair_of(tmp_path, files={'tokenizer.json': tokenizer(model=model)}))
-    with pytest.raises(EncodingError, match=r'text.onnx failed'):
-        network.of('far')
-
-
-@needs_tokenizers
-def test_marks_around_a_text_that_leave_no_room_are_said(tmp_path: Path) -> None:
-    marks = {'type': 'BertProcessing', 'sep': ['blue', 4], 'cls': ['blue', 4]}
-    files = {'tokenizer.json': tokenizer(post_processor=marks)}
-    pair = pair_of(tmp_path, files=files, section={'tokens': {'length': 1}})
-    with pytest.raises(EncodingError, match=r'tokens\.length is 1; enter the length'):
-        TextNetwork(pair).of('red')
-
-
-@pytest.mark.parametrize('name', ['image.onnx', 'text.onnx', 'tokenizer.json'])
-@needs_tokenizers
-def test_another_file_than_that_of_the_manifest_is_not_opened(name: str, tmp_path: Path) -> None:
-    pair = pair_of(tmp_path)
-    half = ImageNetwork if name == 'image.onnx' else TextNetwork
-    with (tmp_path / name).open('ab') as file:
-        file.write(b' ')
-    with pytest.raises(EncodingError, match=rf'{name} has SHA-256 .* fetch the bundle again'):
-        half(pair)
-    (tmp_path / name).unlink()
-    with pytest.raises(EncodingError, match=rf'{name} do not exist; check the path'):
-        half(pair)
-
-
-def test_weights_that_could_run_code_are_not_opened(tmp_path: Path) -> None:
-    content = image_network()
-    (tmp_path / 'image.pt').write_bytes(content)
-    image = {'weights': 'image.pt', 'sha256': sha256(content).hexdigest()}
-    with pytest.raises(EncodingError, match=r"end in '\.pt'; accepted are \.onnx files"):
-        ImageNetwork(pair_of(tmp_path, section={'image': image}))
-
-
-def test_a_missing_package_is_named_with_its_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, 'tokenizers', None)
-    with pytest.raises(EncodingError, match='pip install tokenizers'):
-        TextNetwork(pair_of(tmp_path))
 
 
 @pytest.fixture(scope='module')

@@ -62,12 +62,6 @@ def test_about_every_nth_picture_is_encoded(native: float, jitter: float, reuse:
     assert len(rest) == pytest.approx((len(times) - 21) * nominal / native / reuse, abs=1.5)
 
 
-@pytest.mark.parametrize('reuse', [0, 1])
-def test_without_reuse_every_picture_is_encoded(reuse: int) -> None:
-    times = stamps(30.0, jitter=0.3)
-    assert taken(ReuseGrid(), times, reuse) == times
-
-
 def test_who_joins_a_stream_later_encodes_the_same_pictures() -> None:
     times = stamps(30.0, seconds=6.0, jitter=0.2)
     from_begin, joined = taken(ReuseGrid(), times, 3), taken(ReuseGrid(), times[50:], 3)
@@ -94,12 +88,6 @@ def test_a_rate_below_the_native_one_makes_slots_longer() -> None:
     times = stamps(30.0)
     encoded = taken(ReuseGrid(), times[::3], 2, rate=10.0)
     assert len([t for t in encoded if t > times[60]]) == pytest.approx(2 * 5, abs=1)
-
-
-def test_a_picture_without_a_stamp_is_encoded() -> None:
-    grid = ReuseGrid()
-    taken(grid, stamps(30.0), 6)
-    assert grid.takes(0, 0.0, 6)
 
 
 @settings(max_examples=50, deadline=None)
@@ -148,23 +136,9 @@ def test_an_object_lost_alone_moves_as_the_others() -> None:
     np.testing.assert_allclose(moved[2].box, np.add(SEEN[1].box, (8, 0, 8, 0)), atol=0.6)
 
 
-def test_a_memory_of_an_empty_picture_follows_nothing() -> None:
-    assert remembering(texture(), ()).follow(unit(START_NS + 1), texture(1)) == ()
-
-
 @pytest.mark.parametrize('picture', [texture(1), np.full(SIZE[::-1], 7, np.uint8)])
 def test_when_most_points_are_lost_the_picture_must_be_encoded(picture: Grey) -> None:
     assert remembering(texture()).follow(unit(START_NS + 1), picture) is None
-
-
-def test_a_picture_of_another_size_must_be_encoded() -> None:
-    assert remembering(texture()).follow(unit(START_NS + 1), texture()[::2, ::2]) is None
-
-
-def test_an_empty_memory_follows_nothing() -> None:
-    memory = remembering(texture())
-    memory.forget()
-    assert memory.follow(unit(START_NS + 1), texture()) is None
 
 
 def warm() -> tuple[ObjectMemory, int]:
@@ -176,17 +150,6 @@ def warm() -> tuple[ObjectMemory, int]:
             memory.remember(unit(time), HALF, texture(), SEEN)
     following = time + 33_333_333
     return memory, following if due else following + 33_333_333
-
-
-def test_between_encoded_pictures_none_is_due() -> None:
-    memory = ObjectMemory()
-    due = []
-    for time in stamps(30.0):
-        due.append(memory.due(unit(time), HALF))
-        if due[-1]:
-            memory.remember(unit(time), HALF, texture(), SEEN)
-    assert due[:5] == [True] * 5
-    assert sum(due[20:]) == pytest.approx(50, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -203,18 +166,6 @@ def test_another_configuration_begins_with_an_encoded_picture(
 ) -> None:
     memory, following = warm()
     assert memory.due(unit(following), changed)
-
-
-def test_a_reuse_of_six_encodes_every_sixth_picture() -> None:
-    memory, six = ObjectMemory(), ModalityConfiguration(CAMERA, reuse=6)
-    due = []
-    for time in stamps(30.0):
-        due.append(memory.due(unit(time), six))
-        if due[-1]:
-            memory.remember(unit(time), six, texture(), SEEN)
-        else:
-            memory.follow(unit(time), texture())
-    assert sum(due[24:]) == pytest.approx(96 / 6, abs=1)
 
 
 def test_what_was_encoded_long_ago_is_followed_no_further() -> None:

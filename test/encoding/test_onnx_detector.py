@@ -1,14 +1,26 @@
-"""The detector on ONNX Runtime."""
+"""The detector on ONNX Runtime: of one graph, and of stages from a bundle."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_detector import write_tiny_detector
+from tiny_stages import (
+    BOX,
+    file_entry,
+    write_camera_stages,
+    write_embedding,
+    write_grid_bundle,
+)
 
 from mmedge_ros.encoding import EncodingError
+from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.onnx_detector import OnnxDetector
 
@@ -77,21 +89,6 @@ def test_of_overlapping_boxes_of_one_label_the_best_is_kept(write_network) -> No
     assert found == [('person', 0.9), ('dog', 0.8), ('person', 0.5)]
 
 
-def test_a_higher_iou_threshold_keeps_people_side_by_side(write_network) -> None:
-    path = write_network(columns((100, 100, 40, 80, 0.6), (110, 100, 40, 80, 0.9)))
-    known = {'labels': ('class0',)}
-    for threshold, expected in ((0.45, 1), (0.7, 2)):  # their IoU is 0.6
-        detector = OnnxDetector(path, DetectorParameters(iou_threshold=threshold, **known))
-        assert len(detector.detect(PICTURE).detections) == expected
-
-
-def test_end_to_end_boxes_are_not_suppressed_again(write_network) -> None:
-    path = write_network(
-        rows((10, 10, 50, 90, 0.9, 0), (11, 10, 51, 90, 0.8, 0)), metadata=TWO_NAMES
-    )
-    assert len(OnnxDetector(path).detect(PICTURE).detections) == 2
-
-
 def test_only_the_labels_asked_for_are_kept(write_network) -> None:
     path = write_network(
         rows((10, 10, 50, 90, 0.9, 0), (100, 10, 140, 90, 0.8, 1)), metadata=TWO_NAMES
@@ -104,40 +101,6 @@ def test_only_the_labels_asked_for_are_kept(write_network) -> None:
         detector = OnnxDetector(path, DetectorParameters(labels=labels))
         assert [d.label for d in detector.detect(PICTURE).detections] == expected
         assert detector.labels == tuple(expected)
-
-
-def test_a_label_the_network_does_not_know_is_an_error_with_the_nearest(write_network) -> None:
-    path = write_network(rows(), metadata=TWO_NAMES)
-    with pytest.raises(EncodingError, match="no label 'persn'; the nearest of its 2 is 'person'"):
-        OnnxDetector(path, DetectorParameters(labels=('persn',)))
-
-
-def test_yolox_input_is_blue_green_red_from_the_top_left(write_network) -> None:
-    output = {'output': np.zeros((1, CELLS, 85), np.float32)}
-    detector = OnnxDetector(write_network(output, echo='grid'))
-    image = np.full((100, 416, 3), (10, 20, 30), np.uint8)
-    grid = detector.detect(image).grid
-    assert grid[:, 0, 0].tolist() == [10, 20, 30]
-    assert grid[:, 319, 0].tolist() == [114, 114, 114]
-
-
-def test_ultralytics_input_is_red_green_blue_up_to_one_in_the_middle(write_network) -> None:
-    detector = OnnxDetector(write_network(rows(), echo='grid'))
-    image = np.full((100, 416, 3), (0, 51, 255), np.uint8)
-    grid = detector.detect(image).grid
-    assert grid[:, 160, 200].tolist() == pytest.approx([1, 0.2, 0], abs=1e-3)
-    assert grid[:, 0, 0].tolist() == pytest.approx([114 / 255] * 3, abs=1e-3)
-
-
-def test_a_network_in_float16_finds_the_same(write_network) -> None:
-    found = rows((10, 10, 50, 90, 0.75, 0))
-    half = {name: value.astype(np.float16) for name, value in found.items()}
-    single = OnnxDetector(write_network(found, 'single.onnx', echo='grid'))
-    path = write_network(half, 'half.onnx', echo='grid', input_type=np.float16)
-    image = np.random.default_rng(0).integers(0, 256, (200, 300, 3), np.uint8)
-    expected, result = single.detect(image), OnnxDetector(path).detect(image)
-    assert result.detections == expected.detections
-    np.testing.assert_array_equal(result.grid, expected.grid)
 
 
 @pytest.mark.parametrize(
@@ -161,15 +124,6 @@ def test_an_open_input_size_is_chosen(write_network, metadata, parameters, expec
     assert detector.detect(PICTURE).grid.shape == (3, expected[1], expected[0])
 
 
-def test_a_fixed_input_size_is_the_graphs(write_network) -> None:
-    path = write_network(rows(), metadata={'imgsz': '[640, 640]'})
-    assert OnnxDetector(path, DetectorParameters(input_width=64)).input_size == (WIDTH, HEIGHT)
-
-
-def test_a_fixed_input_size_may_be_any(write_network) -> None:
-    assert OnnxDetector(write_network(rows(), input_shape=(1, 3, 90, 100))).input_size == (100, 90)
-
-
 def test_an_input_size_that_does_not_suit_is_refused(write_network) -> None:
     path = write_network(rows(), input_shape=(1, 3, 'height', 'width'))
     with pytest.raises(EncodingError, match=r'300 x 320 px .* must be multiples of 32'):
@@ -189,12 +143,6 @@ def test_grid_and_embedding_are_passed_on_as_float16_and_float32(write_network) 
     np.testing.assert_array_equal(output.embedding, embedding[0])
 
 
-def test_without_features_grid_and_embedding_are_empty(write_network) -> None:
-    output = OnnxDetector(write_network(rows())).detect(PICTURE)
-    assert output.grid.shape == (0, 0, 0)
-    assert output.embedding.shape == (0,)
-
-
 def test_a_grid_too_large_for_float16_is_limited(write_network) -> None:
     grid = np.array([1e9, -1e9, 1.0], np.float32).reshape(1, 3, 1, 1)
     output = OnnxDetector(write_network({**rows(), 'grid': grid})).detect(PICTURE)
@@ -211,39 +159,6 @@ def test_features_that_are_not_finite_are_refused(write_network, name, shape) ->
         OnnxDetector(write_network({**rows(), name: values}))
 
 
-def test_a_grid_of_another_rank_is_refused(write_network) -> None:
-    grid = np.zeros((1, 2, 3), np.float32)
-    with pytest.raises(EncodingError, match=r'a grid of \[1, 2, 3\]; it must be \[1, channels'):
-        OnnxDetector(write_network({**rows(), 'grid': grid}))
-
-
-def test_features_alone_are_no_detector(write_network) -> None:
-    path = write_network({'embedding': np.zeros((1, 5), np.float32)})
-    with pytest.raises(EncodingError, match='has no detections'):
-        OnnxDetector(path)
-
-
-def test_a_classifier_is_refused_with_its_shape(write_network) -> None:
-    path = write_network({'scores': np.zeros((1, 1000), np.float32)})
-    with pytest.raises(EncodingError, match=r'puts out \[1, 1000\] .* accepted are'):
-        OnnxDetector(path)
-
-
-def test_boxes_that_are_not_finite_are_dropped_and_the_rest_kept(write_network) -> None:
-    nan, inf = math.nan, math.inf
-    path = write_network(
-        rows(
-            (nan, 10, 50, 90, 0.9, 0),
-            (10, 10, inf, 90, 0.9, 0),
-            (10, 10, 50, 90, nan, 0),
-            (10, 10, 50, 90, inf, 0),
-            (10, 10, 50, 90, 0.75, 0),
-        ),
-        metadata=TWO_NAMES,
-    )
-    assert [d.score for d in OnnxDetector(path).detect(PICTURE).detections] == [0.75]
-
-
 @pytest.mark.filterwarnings('error')
 def test_the_largest_numbers_there_are_become_the_edges_of_the_picture(write_network) -> None:
     far = 3e38
@@ -253,43 +168,6 @@ def test_the_largest_numbers_there_are_become_the_edges_of_the_picture(write_net
     ):
         detector = OnnxDetector(write_network(outputs, metadata=TWO_NAMES))
         assert detector.detect(PICTURE).detections[0].box == (0, 0, 640, 480)
-
-
-def test_a_size_beyond_every_exponent_becomes_a_box_as_large_as_the_picture(
-    write_network,
-) -> None:
-    output = np.zeros((1, CELLS, 6), np.float32)
-    output[0, 1000] = (0, 0, 1e30, 1e30, 0.9, 1.0)
-    detector = OnnxDetector(
-        write_network({'output': output}), DetectorParameters(labels=('class0',))
-    )
-    (detection,) = detector.detect(PICTURE).detections
-    assert detection.box == (0, 0, 640, 480)
-
-
-def test_a_picture_of_the_wrong_kind_is_refused(write_network) -> None:
-    with pytest.raises(EncodingError, match='cannot be encoded'):
-        OnnxDetector(write_network(rows())).detect(np.zeros((10, 10), np.uint8))
-
-
-class CountingSession:
-    """Counts the runs of a session."""
-
-    def __init__(self, session: Any) -> None:
-        self.runs = 0
-        self._session = session
-
-    def run(self, names: list[str], feed: dict[str, np.ndarray]) -> Any:
-        self.runs += 1
-        return self._session.run(names, feed)
-
-
-def test_warming_up_runs_the_network(write_network) -> None:
-    detector = OnnxDetector(write_network(rows()))
-    session = CountingSession(detector._network.sessions[0])
-    detector._network.sessions[0] = session
-    detector.warm_up()
-    assert session.runs == 1
 
 
 class BrokenSession:
@@ -304,3 +182,84 @@ def test_a_network_that_fails_on_a_picture_is_named(write_network) -> None:
     detector._network.sessions[0] = BrokenSession()
     with pytest.raises(EncodingError, match=r'network\.onnx failed on a unit: CUDA fail'):
         detector.detect(PICTURE)
+
+
+@pytest.fixture(scope='module')
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> OnnxDetector:
+    return OnnxDetector(write_tiny_detector(tmp_path_factory.mktemp('tiny') / 'tiny.onnx'))
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data(), width=st.integers(8, 900), height=st.integers(8, 900))
+def test_a_bright_rectangle_is_found_in_a_picture_of_any_size(
+    tiny: OnnxDetector, data: st.DataObject, width: int, height: int
+) -> None:
+    # Beyond this the rectangle may be less than two pixels of the input.
+    pixel = max(1.0, width / 320, height / 256)
+    side = math.ceil(4 * pixel)
+    x0 = data.draw(st.integers(0, max(0, width - side - 1)))
+    y0 = data.draw(st.integers(0, max(0, height - side - 1)))
+    x1 = data.draw(st.integers(min(x0 + side, width), width))
+    y1 = data.draw(st.integers(min(y0 + side, height), height))
+    image = np.full((height, width, 3), 50, np.uint8)
+    image[y0:y1, x0:x1] = 255
+    (detection,) = tiny.detect(image).detections
+    assert detection.box == pytest.approx((x0, y0, x1, y1), abs=1.5 * pixel + 0.5)
+
+
+# ------------------------------------------------------------------------------ stages
+
+GREY = np.full((480, 640, 3), 51, np.uint8)
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return write_grid_bundle(tmp_path)
+
+
+def test_a_level_of_stages_yields_detections_grid_and_embedding(bundle: Path) -> None:
+    found = open_detector(bundle).detect(GREY)
+    assert [(d.label, tuple(d.box)) for d in found.detections] == [('person', BOX)]
+    assert (found.grid.shape, found.grid.dtype) == ((64, 30, 40), np.float16)
+    np.testing.assert_allclose(found.grid, 9 * 0.2, rtol=1e-2)
+    assert (found.embedding.shape, found.embedding.dtype) == ((32,), np.float32)
+    np.testing.assert_allclose(found.embedding, 9 * 0.2, rtol=1e-2)
+
+
+def test_a_picture_can_be_left_and_taken_up_again(bundle: Path) -> None:
+    detector = open_detector(bundle)
+    assert isinstance(detector, OnnxDetector)
+    assert detector.blocks == 3
+    work = detector.advance(detector.begin(GREY))
+    assert work.state.block == 2
+    other = detector.detect(np.zeros_like(GREY))
+    assert not other.grid.any()
+    found = detector.finish(work)
+    np.testing.assert_array_equal(found.grid, detector.detect(GREY).grid)
+    assert found.detections == detector.detect(GREY).detections
+
+
+def test_a_wide_picture_lies_in_the_middle_of_the_grid(bundle: Path) -> None:
+    wide = np.full((360, 1280, 3), 255, np.uint8)
+    grid = open_detector(bundle).detect(wide).grid
+    # 640 x 180 of the canvas: rows 150 to 330 px
+    np.testing.assert_allclose(grid[0, 10:20], 9.0, rtol=1e-2)
+    np.testing.assert_allclose(grid[0, :9], 9.0 * 114 / 255, rtol=1e-2)
+
+
+def test_a_grid_that_is_not_the_promised_one_is_refused(tmp_path: Path) -> None:
+    stages = [file_entry(path) for path in write_camera_stages(tmp_path, 'other', rows=29)]
+    camera = {'levels': {'small': {'stages': stages}}}
+    bundle = write_grid_bundle(tmp_path, camera=camera)
+    with pytest.raises(EncodingError, match=r'a grid of \[64, 29, 40\], its bundle promises'):
+        open_detector(bundle)
+    assert open_detector(
+        write_grid_bundle(tmp_path, camera=camera, grid=None, embedding=None, fusion=None)
+    ).detect(GREY).grid.shape == (64, 29, 40)
+
+
+def test_an_embedding_of_another_length_is_refused(tmp_path: Path) -> None:
+    short = file_entry(write_embedding(tmp_path / 'short.onnx', 64, size=31))
+    bundle = write_grid_bundle(tmp_path, embedding={'camera': short})
+    with pytest.raises(EncodingError, match=r'an embedding of 31 values; it must have 32'):
+        open_detector(bundle)

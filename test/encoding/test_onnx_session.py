@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,10 +18,8 @@ from tiny_detector import write_tiny_detector
 from mmedge_ros.encoding import EncodingError, onnx_session
 from mmedge_ros.encoding.onnx_detector import OnnxDetector
 from mmedge_ros.encoding.onnx_session import (
-    available_devices,
     only_input,
     open_session,
-    runtime_errors,
 )
 
 DETECTIONS = {'detections': np.zeros((1, 10, 6), np.float32)}
@@ -38,19 +34,6 @@ def test_a_session_runs_in_sequence_and_never_spins(tmp_path: Path) -> None:
     assert options.get_session_config_entry('session.intra_op.allow_spinning') == '0'
     assert session.get_providers()[0] == 'CPUExecutionProvider'
     assert not options.enable_mem_pattern
-
-
-def test_a_session_that_has_run_is_freed_by_its_last_reference(tmp_path: Path) -> None:
-    session = open_session(write_tiny_detector(tmp_path / 'tiny.onnx'))
-    port = only_input(session, 'tiny')
-    gc.disable()  # nodes leave what was there when they began out of it
-    try:
-        session.run(None, {port.name: np.zeros([n or 32 for n in port.shape], port.dtype)})
-        freed = weakref.ref(session)
-        del session
-        assert freed() is None
-    finally:
-        gc.enable()
 
 
 def write_endless_network(path: Path) -> Path:
@@ -90,21 +73,6 @@ def test_a_network_that_loops_for_ever_is_given_up_in_its_first_run(
     with pytest.raises(EncodingError, match=words):
         OnnxDetector(path)
     assert capfd.readouterr().err == ''
-
-
-def test_only_the_first_run_is_limited_and_not_where_an_engine_is_built(tmp_path: Path) -> None:
-    session = open_session(write_tiny_detector(tmp_path / 'tiny.onnx'))
-    assert 'first_run' in session.run.__qualname__
-    picture = np.zeros((1, 3, 256, 320), np.float32)
-    first = session.run(None, {'images': picture})
-    assert 'first_run' not in session.run.__qualname__
-    np.testing.assert_array_equal(session.run(None, {'images': picture})[0], first[0])
-    assert onnx_session._BUILDERS == ('tensorrt', 'dla', 'qnn', 'rknn')
-
-
-def test_an_unknown_device_is_told_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(EncodingError, match="unknown device 'cude'; the nearest is 'cuda'"):
-        open_session(tmp_path / 'any.onnx', device='cude')
 
 
 @pytest.mark.parametrize('device', ['cuda', 'tensorrt', 'openvino'])
@@ -205,26 +173,6 @@ def test_engines_of_tensorrt_are_kept_between_starts(
         assert ('trt_dla_enable' in options) is (device == 'dla')
 
 
-def test_devices_to_measure_are_those_there_are_and_that_were_tested(
-    every_device: type[_Asked],
-) -> None:
-    assert available_devices() == ['cpu', 'cuda', 'tensorrt', 'openvino']
-
-
-def test_text_is_no_network(tmp_path: Path) -> None:
-    path = tmp_path / 'notes.onnx'
-    path.write_text('this is not a network')
-    with pytest.raises(EncodingError, match=r'notes\.onnx cannot be opened \(it must be a compl'):
-        open_session(path)
-
-
-def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
-    path = tmp_path / 'empty.onnx'
-    path.touch()
-    with pytest.raises(EncodingError, match=r'empty\.onnx are empty'):
-        open_session(path)
-
-
 @settings(
     deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -235,35 +183,6 @@ def test_a_network_that_was_cut_is_refused(tmp_path: Path, cut: float) -> None:
     path.write_bytes(whole[: 1 + int(cut * len(whole))])
     with pytest.raises(EncodingError, match=r'cut\.onnx'):
         open_session(path)
-
-
-def test_a_name_that_is_no_text_is_refused_and_standard_output_stays_clean(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    path = write_tiny_detector(tmp_path / 'tiny.onnx', 64, 64)
-    path.write_bytes(path.read_bytes().replace(b'Greater', b'Gr\xff\xffter'))
-    with pytest.raises(EncodingError, match=r'tiny\.onnx cannot be opened'):
-        open_session(path)
-    assert capfd.readouterr().out == ''
-
-
-def test_an_error_of_the_runtime_says_what_was_tried() -> None:
-    with (
-        pytest.raises(EncodingError, match='it failed: the reason'),
-        runtime_errors('it failed'),
-    ):
-        raise RuntimeError(' the reason\n')
-
-
-def test_an_error_of_ours_is_passed_on_as_it_is() -> None:
-    with pytest.raises(EncodingError, match=r'^ours$'), runtime_errors('it failed'):
-        raise EncodingError('ours')
-
-
-def test_the_input_is_described_with_its_open_axes(write_network) -> None:
-    path = write_network(DETECTIONS, input_shape=('n', 3, 'h', 416), input_type=np.float16)
-    port = only_input(open_session(path), 'net')
-    assert port == ('images', (None, 3, None, 416), np.float16)
 
 
 @pytest.mark.parametrize(

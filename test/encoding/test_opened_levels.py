@@ -71,13 +71,6 @@ def held(files: Files, clock: Clock | None = None) -> HeldLevels[Network]:
     return levels
 
 
-def test_at_the_start_one_level_is_opened_and_run() -> None:
-    files = Files()
-    levels = held(files)
-    assert files.opened == ['medium']
-    assert levels.get('', 'cpu').runs == 1
-
-
 def test_the_old_level_serves_until_the_next_one_is_there_and_has_run() -> None:
     files = Files()
     levels = held(files)
@@ -128,15 +121,6 @@ def test_what_loading_a_level_took_is_given_back_before_it_serves(
     assert levels.serving('small', 'cpu') == 'small'
 
 
-def test_a_level_in_use_is_never_released() -> None:
-    files, clock = Files(), Clock()
-    levels = held(files, clock)
-    for _ in range(20):
-        clock.now += HOLD
-        assert levels.serving('', 'cpu') == 'medium'
-    assert files.opened == ['medium']
-
-
 def test_a_level_that_cannot_be_opened_does_not_take_the_place_of_one_that_serves() -> None:
     files = Files()
     files.broken = {'large'}
@@ -149,13 +133,6 @@ def test_a_level_that_cannot_be_opened_does_not_take_the_place_of_one_that_serve
     assert brick(levels, 'camera.large').problem == 'large.onnx is damaged'
 
 
-def test_a_first_level_that_cannot_be_opened_is_an_error() -> None:
-    files = Files()
-    files.broken = {'medium'}
-    with pytest.raises(EncodingError, match='damaged'):
-        held(files)
-
-
 def test_a_level_that_comes_back_in_time_is_not_loaded_again() -> None:
     files, clock = Files(), Clock()
     levels = held(files, clock)
@@ -165,23 +142,6 @@ def test_a_level_that_comes_back_in_time_is_not_loaded_again() -> None:
         assert levels.serving(level, 'cpu') == level
         clock.now += 1.0
     assert files.opened == ['medium', 'large']
-
-
-def test_another_device_is_another_network() -> None:
-    files = Files()
-    levels = held(files)
-    levels.serving('medium', 'cuda')
-    levels.wait(10.0)
-    assert levels.serving('medium', 'cuda') == 'medium'
-    assert levels.get('medium', 'cuda').device == 'cuda'
-
-
-def test_diagnostics_say_what_a_loading_took() -> None:
-    files = Files()
-    levels = held(files)
-    levels.serving('small', 'cpu')
-    levels.wait(10.0)
-    assert 'loaded in' in brick(levels, 'camera.small').words()
 
 
 def test_a_brick_runs_while_units_come_and_says_how_long_a_run_takes() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tiny_pair import LENGTH, SIZE, write_tiny_pair
+from tiny_pair import SIZE, write_tiny_pair
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.pair_description import describe_pair, pair_warning
@@ -25,17 +25,6 @@ def test_files_input_tokens_and_prompt_are_found(tmp_path: Path) -> None:
     assert (pair.form.size, pair.form.rgb, pair.form.square) == (SIZE, True, False)
     assert (pair.length, pair.pad) == (5, 3)
     assert pair.prompted('a {} dog') == 'a photo of a {} dog'
-
-
-def test_what_is_optional_may_be_left_out(tmp_path: Path) -> None:
-    pair = describe_pair(write_tiny_pair(tmp_path, section={'prompt': None}))
-    assert pair is not None
-    assert (pair.length, pair.pad, pair.prompted('dog')) == (LENGTH, 0, 'dog')
-
-
-def test_a_bundle_of_detectors_has_no_pair() -> None:
-    assert describe_pair(MODELS / 'flight_people') is None
-    assert pair_warning(MODELS / 'flight_people', source_is_simulated=False) == ''
 
 
 @pytest.mark.parametrize(
@@ -64,11 +53,6 @@ def test_an_entry_that_is_wrong_is_named(
 ) -> None:
     with pytest.raises(EncodingError, match=words):
         describe_pair(write_tiny_pair(tmp_path, section=section))
-
-
-def test_a_recogniser_in_the_same_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EncodingError, match='both recogniser and memory_encoder'):
-        describe_pair(write_tiny_pair(tmp_path, recogniser={'format': 1}))
 
 
 @pytest.mark.parametrize(

@@ -90,12 +90,6 @@ def test_words_stay_until_pictures_are_usual_again(drift: PictureDrift) -> None:
     assert drift.alarms >= 1
 
 
-def test_pictures_nothing_is_known_of_are_left_out(drift: PictureDrift) -> None:
-    for number in range(600):
-        drift.take(number * NS_PER_S // 30, Appearance())
-    assert fly(drift, 20.0) is None
-
-
 def test_a_clock_that_steps_back_begins_anew_and_late_pictures_do_not(
     drift: PictureDrift,
 ) -> None:
@@ -115,15 +109,6 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     assert found is not None
     assert found.seconds == pytest.approx(usual.seconds, abs=1e-4)
     assert found.bounds == usual.bounds
-
-
-def test_a_bundle_need_not_know_what_is_usual(tmp_path: Path) -> None:
-    assert read_usual_pictures(tmp_path) is None
-
-
-@pytest.mark.parametrize('name', ['flight_people', 'fused_people'])
-def test_bundles_that_ship_know_it(name: str) -> None:
-    assert read_usual_pictures(MODELS / name) is not None
 
 
 @pytest.mark.parametrize(
@@ -146,14 +131,6 @@ def test_a_wrong_file_is_named_with_its_entry(tmp_path: Path, text: str, words: 
     with pytest.raises(EncodingError, match=words) as refused:
         read_usual_pictures(tmp_path)
     assert str(tmp_path / PICTURES_FILE) in str(refused.value)
-
-
-def test_a_second_like_the_others_is_near_and_a_pale_one_far() -> None:
-    usual = usual_pictures()
-    assert usual.distance(np.array(USUAL)) < 0.3
-    assert usual.distance(np.array(USUAL) * (1.0, 0.3, 1.0)) > 5.0
-    # Nothing at all is far, and no error.
-    assert usual.distance(np.zeros(3)) > 5.0
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from radar_units import radar_unit
-from tiny_stages import file_entry, write_embedding, write_grid_bundle, write_radar_network
+from tiny_stages import write_embedding, write_grid_bundle, write_radar_network
 
 from mmedge_ros.core.data_types import RADAR, ModalityConfiguration
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network, radar_levels
+from mmedge_ros.encoding.radar_network import RadarNetwork, open_radar_network
 from mmedge_ros.encoding.unit_encoder import RadarEncoder
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
@@ -50,32 +50,14 @@ def test_an_encoder_passes_returns_on_and_adds_what_the_level_makes_of_them(bund
     assert encoder.problems == {'velocity': 1}
 
 
-def test_an_empty_scan_has_a_grid_too(bundle: Path) -> None:
-    features = encoder_of(bundle).encode(radar_unit([]), ModalityConfiguration(RADAR), 0)
-    assert features.grid.shape == (16, 30, 40)
-    assert not features.grid.any()
-
-
-def test_an_unknown_level_is_an_error_that_names_the_known_ones(bundle: Path) -> None:
-    configuration = ModalityConfiguration(RADAR, level='huge')
-    with pytest.raises(EncodingError, match="no radar level 'huge'; the nearest is 'small'"):
-        encoder_of(bundle).encode(radar_unit([]), configuration, 0)
-
-
 def test_a_bundle_without_radar_levels_changes_nothing_for_the_radar(tmp_path: Path) -> None:
     bundle = write_grid_bundle(tmp_path, radar=None, fusion=None)
     for path in (bundle, bundle / 'radar.onnx'):
-        assert radar_levels(path) == ((), '')
         encoder = encoder_of(path)
         encoder.warm_up()
         configuration = ModalityConfiguration(RADAR, level='any')
         features = encoder.encode(radar_unit([(5.0, 0.0, 0.0, 1.0)]), configuration, 0)
         assert (features.level, len(features.returns), features.grid.size) == ('any', 1, 0)
-
-
-def test_without_a_network_for_it_the_embedding_is_empty(tmp_path: Path) -> None:
-    network = open_radar_network(write_grid_bundle(tmp_path, embedding=None))
-    assert network.encode(RETURNS)[1].shape == (0,)
 
 
 def test_a_network_on_something_else_is_refused(tmp_path: Path) -> None:
@@ -90,12 +72,6 @@ def test_a_grid_of_another_shape_is_refused(tmp_path: Path) -> None:
         EncodingError, match=r'a grid of \[17, 30, 40\]; it must be \[16, 30, 40\]'
     ):
         RadarNetwork([path])
-
-
-def test_a_radar_level_may_have_stages_as_well(tmp_path: Path) -> None:
-    whole = file_entry(write_radar_network(tmp_path / 'radar.onnx'))
-    radar = {'levels': {'small': {'stages': [whole]}}}
-    assert encoder_of(write_grid_bundle(tmp_path, radar=radar)).levels == ('small',)
 
 
 def test_a_broken_network_fails_the_unit_and_not_the_encoder(bundle: Path) -> None:

@@ -18,14 +18,6 @@ def scan(*returns: tuple[float, ...]) -> NDArray[np.float32]:
     return np.array(returns, np.float32).reshape(-1, 5)
 
 
-def test_an_empty_scan_is_empty_rasters() -> None:
-    view, birds_eye = radar_rasters(scan())
-    assert (view.shape, view.dtype) == ((6, 30, 40), np.float32)
-    assert (birds_eye.shape, birds_eye.dtype) == ((6, 32, 40), np.float32)
-    assert not view.any()
-    assert not birds_eye.any()
-
-
 def test_a_return_ahead_lies_in_the_middle_with_its_values() -> None:
     view, birds_eye = radar_rasters(scan((10.0, -0.1, -0.1, 2.5, 20.0)))
     expected = [np.log(2.0), 0.5, 0.5, 0.5, 0.5, 1.0]
@@ -60,12 +52,6 @@ def test_returns_beside_the_view_are_left_out(point: tuple[float, float, float])
     view, birds_eye = radar_rasters(scan((*point, 1.0, 10.0)))
     assert not view.any()
     assert not birds_eye.any()
-
-
-def test_returns_above_the_view_are_seen_from_above_only() -> None:
-    view, birds_eye = radar_rasters(scan((10.0, 0.0, 8.0, 1.0, 10.0)))
-    assert not view.any()
-    assert birds_eye.any()
 
 
 def flight_past(walkers: int) -> NDArray[np.float32]:

@@ -81,25 +81,3 @@ def test_the_network_finds_little_else(detections, pseudo_labels) -> None:
     # They score just above the limit the pseudo-labels were cut at.
     assert len(extra) <= 0.03 * sum(len(found) for found in detections.values())
     assert all(d.score < LOWEST_SCORE + 0.1 for d in extra)
-
-
-def test_scores_agree(detections, pseudo_labels) -> None:
-    differences = [
-        min(abs(d.score - row[4]) for d in detections[frame] if iou(tuple(d.box), row) > 0.9)
-        for frame in detections
-        for row in pseudo_labels[frame]
-        if any(iou(tuple(d.box), row) > 0.9 for d in detections[frame])
-    ]
-    assert np.percentile(differences, 90) < 0.03
-
-
-def test_its_scores_have_passed_the_sigmoid(data_folder: Path) -> None:
-    # Decides how the head is read: raw scores would be logits of either sign.
-    detector = OnnxDetector(
-        data_folder / 'models' / 'yolox_nano.onnx',
-        DetectorParameters(score_threshold=0.0, labels=()),
-    )
-    noise = np.random.default_rng(0).integers(0, 256, (480, 640, 3), np.uint8)
-    scores = [d.score for d in detector.detect(noise).detections]
-    assert len(scores) == 100
-    assert all(0 < score < 1 for score in scores)

@@ -225,18 +225,3 @@ def test_what_is_missing_unknown_or_does_not_fit_is_refused(tmp_path: Path) -> N
     ):
         with pytest.raises(EncodingError, match=r'memory\.npz'):
             read_centres(written(path, spoiled))
-
-
-@pytest.mark.parametrize('content', [b'', b'PK\x03\x04', b'\x93NUMPY', b'anything'])
-def test_a_file_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / 'memory.npz'
-    path.write_bytes(content)
-    with pytest.raises(EncodingError, match=r'memory\.npz'):
-        read_centres(path)
-
-
-def test_a_file_that_could_run_code_is_refused(tmp_path: Path) -> None:
-    whole = arrays(centres_as_bytes(tiny_centres()))
-    objects = np.array([{'a': 1}], dtype=object)
-    with pytest.raises(EncodingError, match='cannot be read'):
-        read_centres(written(tmp_path / 'memory.npz', {**whole, 'counts': objects}))

@@ -42,13 +42,6 @@ def test_a_run_can_be_finished_from_any_block_more_than_once(network: TappedNetw
         np.testing.assert_allclose(network.finish(state)['grid'], whole, atol=1e-4)
 
 
-def test_a_state_outlives_the_memory_of_the_picture(network: TappedNetwork) -> None:
-    blob = BLOB.copy()
-    state = network.start(blob)
-    blob.fill(0.0)
-    np.testing.assert_array_equal(network.finish(state)['grid'], network.run(BLOB)['grid'])
-
-
 def test_a_state_shows_its_activation_and_keeps_only_what_is_needed(
     network: TappedNetwork,
 ) -> None:
@@ -59,19 +52,6 @@ def test_a_state_shows_its_activation_and_keeps_only_what_is_needed(
     state = network.advance(state)
     assert (state.block, set(state.tensors)) == (2, {'p1', 'p2'})
     assert state.pooled.dtype == np.float32
-
-
-def test_outputs_nobody_wants_are_not_worked_out(network: TappedNetwork) -> None:
-    network.keep(['detections'])
-    assert set(network.run(BLOB)) == {'detections'}
-
-
-def test_the_end_cannot_be_passed(network: TappedNetwork) -> None:
-    state = network.start(BLOB)
-    for _ in range(2):
-        state = network.advance(state)
-    with pytest.raises(EncodingError, match='has 3 stages and all were run'):
-        network.advance(state)
 
 
 @pytest.mark.parametrize('block', [0, 2, 4, -1])
@@ -101,10 +81,3 @@ def test_a_stage_of_another_network_fails_with_its_name(tmp_path: Path) -> None:
     write_graph(stages[1], [node], shape, {'p2': (1, 5, 3, 4)})
     with pytest.raises(EncodingError, match=r'small_2\.onnx failed on a unit'):
         TappedNetwork(stages).run(BLOB)
-
-
-def test_a_broken_stage_is_named(tmp_path: Path) -> None:
-    stages = write_camera_stages(tmp_path)
-    stages[1].write_bytes(b'nonsense')
-    with pytest.raises(EncodingError, match=r'small_2\.onnx cannot be opened'):
-        TappedNetwork(stages)

@@ -20,11 +20,11 @@ from mmedge_ros.core.data_types import (
 )
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.recent_pictures import KeptPicture, RecentPictures
-from mmedge_ros.encoding.recogniser_parameters import RecogniserParameters
 from mmedge_ros.encoding.track_recogniser import (
     TrackRecogniser,
     open_track_recogniser,
 )
+from mmedge_ros.encoding.track_recognition import RecogniserParameters
 
 LEFT, RIGHT = Box(10.0, 10.0, 30.0, 50.0), Box(60.0, 10.0, 80.0, 50.0)
 BLUE, RED = (250, 10, 10), (10, 10, 250)
@@ -92,21 +92,6 @@ def test_a_class_that_was_just_met_is_recalled_for_the_next_track(
     assert figures['hot_classes'] == 'person blue'
 
 
-def test_without_its_memory_nothing_is_recalled(bundle: Path) -> None:
-    made = open_track_recogniser(bundle, RecogniserParameters('bundle'))
-    assert made is not None
-    made.pictures.keep(KeptPicture(1, painted(BLUE, BLUE), DETECTIONS))
-    found = made.recognise(decision(track(1, LEFT), track(2, RIGHT, place=1)))
-    assert [label.source for label in found.labels] == [LabelSource.FULL] * 2
-    assert made.figures()['hot_classes'] == ''
-
-
-def test_a_track_whose_picture_is_gone_is_left_for_later(recogniser: TrackRecogniser) -> None:
-    for unit in range(2, 20):
-        recogniser.pictures.keep(KeptPicture(unit, painted(BLUE, RED), DETECTIONS))
-    assert recogniser.recognise(decision(track(1, LEFT, unit=1))).labels == ()
-
-
 def test_something_new_is_told_once_with_its_label_marked(recogniser: TrackRecogniser) -> None:
     told = []
     for tenth in range(6):
@@ -141,10 +126,6 @@ def test_a_box_outside_of_its_picture_is_a_problem_and_the_others_are_recognised
     found = recogniser.recognise(decision(track(1, outside, place=9), track(2, LEFT)))
     assert [label.track_id for label in found.labels] == [2]
     assert 'outside' in found.problems[0]
-
-
-def test_nothing_is_opened_where_nothing_is_asked_for(bundle: Path) -> None:
-    assert open_track_recogniser(bundle, RecogniserParameters()) is None
 
 
 def test_a_bundle_without_a_recogniser_is_refused_with_the_remedy(tmp_path: Path) -> None:

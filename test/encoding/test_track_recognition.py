@@ -133,13 +133,6 @@ def test_attributes_are_those_that_most_looks_say_and_a_no_is_not_said() -> None
     assert label.attributes == ('red', 'backpack', 'bottom blue')
 
 
-def test_a_class_without_a_known_label_is_its_own_label() -> None:
-    recognition = subject()
-    recognition.looked(track(1), look('ambulance'), at(1.0))
-    (label,) = recognition.labels([track(1)], {}, at(1.0))
-    assert (label.label, label.attributes) == ('ambulance', ())
-
-
 def test_a_recalled_class_counts_nearly_as_a_sure_look() -> None:
     shares = recalled_shares(1, len(CLASSES))
     assert shares.argmax() == 1

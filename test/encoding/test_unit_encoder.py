@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import cv2
 import numpy as np
 import pytest
-import yaml
 from radar_units import TRAIL, radar_unit
 from tiny_detector import write_tiny_detector
 
@@ -26,8 +25,7 @@ from mmedge_ros.core.data_types import (
     UnitFeatures,
 )
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.encoding.bundle.weights import sha256_of
-from mmedge_ros.encoding.detector import DetectorOutput, DetectorParameters, Image
+from mmedge_ros.encoding.detector import DetectorOutput, Image
 from mmedge_ros.encoding.opened_levels import HeldLevel
 from mmedge_ros.encoding.unit_encoder import (
     CameraEncoder,
@@ -110,12 +108,6 @@ def camera_unit(image: Image, sequence: int = 7) -> Unit:
     return Unit(CAMERA, sequence, 100, 105, 'camera_optical', message, TRAIL)
 
 
-def jpeg_unit(image: Image) -> Unit:
-    data = cv2.imencode('.jpg', image)[1].tobytes()
-    message = SimpleNamespace(format='jpeg', data=data)
-    return Unit(CAMERA, 7, 100, 105, 'camera_optical', message, TRAIL)
-
-
 PICTURE = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
 
 
@@ -153,13 +145,6 @@ def test_grids_are_sent_in_flight_only_where_the_bundle_has_networks_that_fuse_t
     assert bool(encoder.encode(camera_unit(PICTURE), small, 0).grid.size) is has_grid
 
 
-def test_a_compressed_picture_is_decoded() -> None:
-    levels = FakeLevels()
-    features = CameraEncoder(levels).encode(jpeg_unit(PICTURE), ModalityConfiguration(CAMERA), 0)
-    assert features.image_size == (40, 30)
-    assert levels.detectors['', 'cpu'].pictures[0].shape == (30, 40, 3)
-
-
 def test_each_level_is_opened_once_and_only_when_it_is_asked_for() -> None:
     levels = FakeLevels()
     encoder = CameraEncoder(levels, ('small', 'medium', 'large'), 'small')
@@ -167,21 +152,6 @@ def test_each_level_is_opened_once_and_only_when_it_is_asked_for() -> None:
     for level in ('small', 'large', 'small', 'large'):
         encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA, level=level), 0)
     assert levels.opened == {('small', 'cpu'): 1, ('large', 'cpu'): 1}
-
-
-def test_no_level_is_reported_as_the_default_one() -> None:
-    encoder = CameraEncoder(FakeLevels(), ('small', 'large'), 'large')
-    features = encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA), 0)
-    assert features.level == 'large'
-
-
-def test_one_network_without_levels_is_opened_once_for_all_their_names() -> None:
-    levels = FakeLevels()
-    encoder = CameraEncoder(levels)
-    for level in ('', 'small', 'large'):
-        configuration = ModalityConfiguration(CAMERA, level=level)
-        assert encoder.encode(camera_unit(PICTURE), configuration, 0).level == level
-    assert levels.opened == {('', 'cpu'): 1}
 
 
 def test_a_broken_level_is_not_opened_again_for_every_unit_and_leaves_others_alone() -> None:
@@ -192,15 +162,6 @@ def test_a_broken_level_is_not_opened_again_for_every_unit_and_leaves_others_alo
             encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA, level='large'), 0)
     assert levels.opened == {('large', 'cpu'): 1}
     assert encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA), 0).detections
-
-
-def test_warming_up_opens_and_runs_every_level() -> None:
-    levels = FakeLevels()
-    CameraEncoder(levels, ('small', 'large'), 'small').warm_up()
-    assert {key: d.warm_ups for key, d in levels.detectors.items()} == {
-        ('small', 'cpu'): 1,
-        ('large', 'cpu'): 1,
-    }
 
 
 def test_a_picture_that_cannot_be_decoded_is_an_error_and_the_next_one_is_encoded() -> None:
@@ -239,29 +200,6 @@ def test_a_memory_sees_other_labels_and_what_is_tracked_stays_the_same(tmp_path:
     assert CameraEncoder(FakeLevels()).pictures is None, 'nobody looks back'
 
 
-def test_a_label_that_the_network_does_not_know_is_refused_with_a_memory_too(
-    tmp_path: Path,
-) -> None:
-    path = write_tiny_detector(tmp_path / 'tiny.onnx')
-    wrong = DetectorParameters(labels=('unicorn',))
-    encoder = CameraEncoder.from_path(path, wrong, remembers=True)
-    with pytest.raises(EncodingError, match='knows no label'):
-        encoder.warm_up()
-
-
-def test_an_encoder_is_made_from_a_bundle(tmp_path: Path) -> None:
-    path = write_tiny_detector(tmp_path / 'tiny.onnx')
-    level = {'weights': path.name, 'sha256': sha256_of(path)}
-    manifest = {'name': 'tiny', 'camera': {'levels': {'small': level}}}
-    (tmp_path / 'manifest.yaml').write_text(yaml.safe_dump(manifest))
-    encoder = CameraEncoder.from_path(tmp_path, DetectorParameters(score_threshold=0.95))
-    assert encoder.levels == ('small',)
-    image = np.full((480, 640, 3), 255, np.uint8)
-    features = encoder.encode(camera_unit(image), ModalityConfiguration(CAMERA), 0)
-    assert features.level == 'small'
-    assert features.detections == ()  # the tiny detector is never so sure
-
-
 def test_a_radar_unit_keeps_plausible_returns_and_counts_the_rest() -> None:
     encoder: UnitEncoder = RadarEncoder(RadarLimits())
     points = [(5.0, 1.0, 0.2, -1.5), (1e-38, 0.0, 0.0, 0.0), (3.0, 0.0, 0.0, 1.7e38)]
@@ -276,26 +214,6 @@ def test_a_radar_unit_keeps_plausible_returns_and_counts_the_rest() -> None:
     assert features.trail == TRAIL
     assert (features.rate, features.level, features.configuration_id) == (20.0, 'small', 9)
     assert features.image_size == (0, 0)
-
-
-def test_problems_add_up_over_units() -> None:
-    encoder = RadarEncoder(RadarLimits())
-    encoder.warm_up()
-    for _ in range(3):
-        encoder.encode(radar_unit([(1e-38, 0, 0, 0)]), ModalityConfiguration(RADAR), 0)
-    assert encoder.problems == {'range': 3}
-
-
-def test_an_empty_scan_is_a_unit_without_returns() -> None:
-    features = RadarEncoder(RadarLimits()).encode(radar_unit([]), ModalityConfiguration(RADAR), 0)
-    assert features.returns.shape == (0, 5)
-
-
-def test_a_cloud_without_positions_is_an_error() -> None:
-    unit = radar_unit([(1, 2, 3, 4)])
-    unit.payload.fields = unit.payload.fields[1:]
-    with pytest.raises(SensingError, match='no field x'):
-        RadarEncoder(RadarLimits()).encode(unit, ModalityConfiguration(RADAR), 0)
 
 
 def scene(brightness: float = 128.0) -> np.ndarray:
@@ -323,21 +241,6 @@ def test_more_contrast_is_no_more_sharpness() -> None:
     full, half = appearance_of(scene()), appearance_of(flat)
     assert half.contrast == pytest.approx(0.5 * full.contrast, rel=0.02)
     assert half.sharpness == pytest.approx(full.sharpness, rel=0.03)
-
-
-def test_an_even_picture_has_no_sharpness_that_could_be_known() -> None:
-    found = appearance_of(np.full((48, 64, 3), 255, np.uint8))
-    assert (found.brightness, found.contrast) == (1.0, 0.0)
-    assert math.isnan(found.sharpness)
-
-
-@pytest.mark.parametrize('shape', [(0, 0, 3), (0, 9, 3), (9, 2, 3)])
-def test_of_hardly_a_picture_nothing_is_known(shape: tuple[int, ...]) -> None:
-    assert all(math.isnan(value) for value in appearance_of(np.zeros(shape, np.uint8)))
-
-
-def test_a_picture_of_few_rows_is_looked_at() -> None:
-    assert appearance_of(scene()[:5]).brightness == pytest.approx(0.5, abs=0.05)
 
 
 class FakeCamera:
@@ -377,15 +280,6 @@ def test_with_reuse_some_pictures_are_followed_in_place_of_encoded() -> None:
             assert after.detections[0].item == before.detections[0].item > 0
             moved = np.subtract(after.detections[0].box, before.detections[0].box)
             np.testing.assert_allclose(moved, (1, 0, 1, 0), atol=0.2)
-
-
-@pytest.mark.parametrize('reuse', [0, 1])
-def test_without_reuse_units_are_what_the_detector_says(reuse: int) -> None:
-    units = FakeCamera(CameraEncoder(FakeLevels())).show(
-        ModalityConfiguration(CAMERA, reuse=reuse), 12
-    )
-    assert not any(unit.followed for unit in units)
-    assert all(unit.detections is FOUND.detections for unit in units)
 
 
 def test_after_a_change_of_level_the_next_picture_is_encoded() -> None:

@@ -59,17 +59,6 @@ def test_a_named_file_is_used_whatever_else_there_is(shipped: Path, data: Path) 
     assert default_detector('~/weights.onnx') == Path.home() / 'weights.onnx'
 
 
-def test_a_home_that_nobody_has_is_refused() -> None:
-    with pytest.raises(EncodingError, match='give a full path'):
-        default_detector('~nobody_of_that_name/weights.onnx')
-
-
-def test_simulated_pictures_get_the_shipped_bundle(
-    shipped: Path, fetched: Path, data: Path
-) -> None:
-    assert default_detector(simulated=True) == shipped
-
-
 def test_of_several_bundles_one_that_fuses_goes_first(shipped: Path) -> None:
     fusing = shipped.parent / 'xenon'
     fusing.mkdir()
@@ -102,28 +91,12 @@ def test_real_pictures_get_the_fetched_bundle(shipped: Path, fetched: Path, data
     assert default_detector() == fetched
 
 
-def test_real_pictures_without_a_fetched_bundle_get_the_data_folders_network(
-    shipped: Path, data: Path
-) -> None:
-    assert default_detector() == data
-
-
-def test_real_pictures_get_the_shipped_bundle_where_there_is_nothing_better(
-    shipped: Path,
-) -> None:
-    assert default_detector() == shipped
-
-
 @pytest.mark.parametrize('simulated', [False, True])
 def test_a_data_folder_without_the_network_is_no_hindrance(
     shipped: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, simulated: bool
 ) -> None:
     monkeypatch.setenv('MMEDGE_DATA', str(tmp_path))
     assert default_detector(simulated=simulated) == shipped
-
-
-def test_simulated_pictures_get_another_network_where_none_is_shipped(data: Path) -> None:
-    assert default_detector(simulated=True) == data
 
 
 def test_an_installed_bundle_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -142,11 +115,6 @@ def test_a_fetched_bundle_hides_a_shipped_one_of_its_name(tmp_path: Path) -> Non
     bundle(tmp_path / 'models/walkers')
     own = bundle(tmp_path / 'home/mmedge_ros/models/walkers')
     assert list(bundle_folders()) == [own]
-
-
-def test_what_a_download_left_half_done_is_no_bundle(tmp_path: Path) -> None:
-    bundle(tmp_path / 'home/mmedge_ros/models/.yolox_nano.42.part', 'real')
-    assert list(bundle_folders()) == []
 
 
 def test_a_model_that_could_be_fetched_is_told_how(shipped: Path) -> None:

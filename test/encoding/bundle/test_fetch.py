@@ -16,7 +16,7 @@ from tiny_detector import write_tiny_detector
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.fetch import install_model, is_installed
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
-from mmedge_ros.encoding.bundle.registry import KNOWN_MODELS, KnownModel, find_model
+from mmedge_ros.encoding.bundle.registry import KnownModel
 
 
 class Server(HTTPServer):
@@ -129,11 +129,6 @@ def test_a_file_without_an_end_is_not_read_to_its_end(
     refused(model, tmp_path / 'models', 'another file than')
 
 
-def test_a_missing_file_is_told_with_what_to_do_by_hand(model: KnownModel, tmp_path: Path) -> None:
-    gone = replace(model, url=model.url.replace('/model', '/gone'))
-    refused(gone, tmp_path / 'models', r'answers 404 Not Found; by hand: .* --from FILE')
-
-
 def test_without_a_network_it_is_said_what_to_do_by_hand(
     server: Server, model: KnownModel, tmp_path: Path
 ) -> None:
@@ -167,26 +162,3 @@ def test_a_damaged_installation_is_noticed_and_replaced(model: KnownModel, tmp_p
     assert not is_installed(model, models)
     install_model(model, models)
     assert is_installed(model, models)
-
-
-def test_a_folder_that_cannot_be_made_is_told(model: KnownModel, tmp_path: Path) -> None:
-    (tmp_path / 'models').write_text('a file')
-    with pytest.raises(EncodingError, match=r'cannot be kept in .*XDG_DATA_HOME'):
-        install_model(model, tmp_path / 'models')
-
-
-def test_the_registry_says_where_from_how_big_which_hash_and_which_licence() -> None:
-    for model in KNOWN_MODELS:
-        assert model.url.startswith('https://')
-        assert len(model.sha256) == 64
-        assert int(model.sha256, 16)
-        assert model.size_bytes > 1_000_000
-        assert model.licence
-        assert model.licence_url.startswith('https://')
-    assert len({model.sha256 for model in KNOWN_MODELS}) == len(KNOWN_MODELS)
-
-
-def test_an_unknown_model_is_told_with_the_nearest() -> None:
-    assert find_model('yolox_nano').name == 'yolox_nano'
-    with pytest.raises(EncodingError, match="no model 'yolo_nano'; the nearest is 'yolox_nano'"):
-        find_model('yolo_nano')
