@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bricks import (
     BrickCost,
-    BrickState,
-    BrickStatus,
     RunTime,
     costs_as_plain,
     costs_from_plain,
@@ -77,13 +75,3 @@ def test_the_usual_run_time_follows_what_runs_take() -> None:
     for _ in range(60):
         run_time.add(0.030)
     assert run_time.mean == pytest.approx(0.030, rel=0.01)
-
-
-def test_a_brick_is_described_with_what_is_known_of_it() -> None:
-    assert BrickStatus('fusion').words() == 'released'
-    status = BrickStatus(
-        'fusion', state=BrickState.RUNNING, load_time=0.02, run_time=0.0025, memory=8_000_000
-    )
-    assert status.words() == 'running, loaded in 20 ms with 8 MB, 2.5 ms a run'
-    failed = BrickStatus('fusion', state=BrickState.FAILED, problem='no such file')
-    assert failed.words() == 'failed: no such file'

@@ -63,21 +63,6 @@ def test_other_shapes_are_refused_with_those_that_are_accepted(shape: tuple[int,
     assert f'[1, {CELLS}, 5 + classes] (YOLOX)' in message
 
 
-@pytest.mark.parametrize(
-    ('metadata', 'named'),
-    [
-        ({'task': 'segment'}, 'segment'),
-        ({'task': 'pose'}, 'pose'),
-        ({'task': 'detect', 'head': 'RTDETRDecoder'}, 'RTDETRDecoder'),
-    ],
-)
-def test_networks_for_other_tasks_are_refused_whatever_their_shape(
-    metadata: dict[str, str], named: str
-) -> None:
-    with pytest.raises(EncodingError, match=f"made for '{named}'"):
-        find_head(zeros(56, CELLS), SIZE, metadata, 'net')
-
-
 def test_yolox_boxes_count_in_cells_of_their_stride() -> None:
     output = np.zeros((CELLS, 7), np.float32)
     row = 12 * 8 + 2 * 6 + 5  # stride 16, second row from zero, column 5

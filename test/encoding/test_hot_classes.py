@@ -22,23 +22,11 @@ def test_the_classes_that_make_up_nearly_all_looks_are_hot() -> None:
     assert hot.hot.tolist() == [True, False, False, True, False]
 
 
-def test_the_fast_memory_grows_with_the_number_of_classes_that_are_met() -> None:
-    assert after([0, 1, 2, 3, 4] * 10).hot.sum() == 5
-    assert after([2] * 50).hot.sum() == 1
-
-
 def test_a_class_that_was_not_met_for_long_cools_down() -> None:
     looks = [1] * 100 + [2] * 20
     assert after(looks, window=64).hot[1]
     assert not after([*looks, *[2] * 200], window=64).hot[1]
     assert after([*looks, *[2] * 200], window=1000).hot[1]
-
-
-def test_after_a_reset_nothing_was_met() -> None:
-    hot = after([1, 1, 2])
-    hot.reset()
-    assert not hot.hot.any()
-    assert not hot.scores.any()
 
 
 @given(st.lists(st.integers(0, 6), max_size=300), st.floats(0.1, 1.0))

@@ -109,15 +109,6 @@ def test_words_lie_where_their_colour_does(export: dict[str, Any], tmp_path: Pat
 
 
 @needs_tokenizers
-def test_a_text_is_filled_up_with_what_the_manifest_says(tmp_path: Path) -> None:
-    blue = {'tokens': {'length': LENGTH, 'pad': 4}}
-    files = {'text.onnx': text_network(mask='')}
-    without = TextNetwork(pair_of(tmp_path, files=files, section={**blue, 'prompt': None}))
-    assert without.of('red') == pytest.approx(np.array([1.0, 0.0, 4.0]) / 17**0.5, abs=1e-3)
-    assert TextNetwork(pair_of(tmp_path, section=blue)).of('red')[2] == 0.0
-
-
-@needs_tokenizers
 @pytest.mark.parametrize(
     ('files', 'words'),
     [

@@ -84,12 +84,6 @@ def test_a_lost_picture_does_not_move_the_grid() -> None:
     assert [t for t in whole if t > lost] == [t for t in rest if t > lost + 70_000_000]
 
 
-def test_a_rate_below_the_native_one_makes_slots_longer() -> None:
-    times = stamps(30.0)
-    encoded = taken(ReuseGrid(), times[::3], 2, rate=10.0)
-    assert len([t for t in encoded if t > times[60]]) == pytest.approx(2 * 5, abs=1)
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(-(2**40), 2**62), max_size=30), st.integers(0, 10))
 def test_any_stamps_are_decided(times: list[int], reuse: int) -> None:
@@ -115,15 +109,6 @@ def test_remembered_objects_move_with_the_picture_and_keep_everything_else() -> 
     assert [(d.score, d.label) for d in second] == [(d.score, d.label) for d in SEEN]
     assert second[0].distance == 12.0
     assert [d.item for d in second] == [d.item for d in first]
-
-
-def test_items_have_numbers_of_their_own() -> None:
-    memory = ObjectMemory()
-    one = memory.remember(unit(START_NS), HALF, texture(), SEEN)
-    other = memory.remember(unit(START_NS + 1), HALF, texture(), SEEN)
-    items = [d.item for d in (*one, *other)]
-    assert len(set(items)) == 4
-    assert 0 not in items
 
 
 def test_an_object_lost_alone_moves_as_the_others() -> None:

@@ -7,12 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
+from hand_made_networks import endless_network
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from onnx import TensorProto, helper
 from tiny_detector import write_tiny_detector
 
 from mmedge_ros.encoding import EncodingError, onnx_session
@@ -36,39 +35,11 @@ def test_a_session_runs_in_sequence_and_never_spins(tmp_path: Path) -> None:
     assert not options.enable_mem_pattern
 
 
-def write_endless_network(path: Path) -> Path:
-    """Write a network with the interface of a detector that loops for ever."""
-    value = helper.make_tensor_value_info
-    body = helper.make_graph(
-        [
-            helper.make_node('Identity', ['goes_on'], ['goes_on_out']),
-            helper.make_node('Identity', ['state'], ['state_out']),
-        ],
-        'body',
-        [
-            value('number', TensorProto.INT64, []),
-            value('goes_on', TensorProto.BOOL, []),
-            value('state', TensorProto.FLOAT, None),
-        ],
-        [value('goes_on_out', TensorProto.BOOL, []), value('state_out', TensorProto.FLOAT, None)],
-    )
-    graph = helper.make_graph(
-        [helper.make_node('Loop', ['', 'true', 'images'], ['output'], body=body)],
-        'endless',
-        [value('images', TensorProto.FLOAT, [1, 3, 32, 32])],
-        [value('output', TensorProto.FLOAT, None)],
-        [helper.make_tensor('true', TensorProto.BOOL, [], [True])],
-    )
-    opset = helper.make_opsetid('', 17)
-    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
-    return path
-
-
 def test_a_network_that_loops_for_ever_is_given_up_in_its_first_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(onnx_session, '_LONGEST_FIRST_RUN', 0.3)
-    path = write_endless_network(tmp_path / 'endless.onnx')
+    path = endless_network(tmp_path / 'endless.onnx')
     words = 'endless.onnx was given up: its first run took more than 0.3 s. It may loop for ever'
     with pytest.raises(EncodingError, match=words):
         OnnxDetector(path)
@@ -84,36 +55,12 @@ def test_a_device_this_machine_lacks_is_told_how_to_get_it(
         open_session(tmp_path / 'any.onnx', device=device)
 
 
-class _FallenBack:
-    """A session that was asked for a GPU and runs on the CPU, as the runtime does it."""
-
-    def __init__(self, *arguments: object, **options: object) -> None:
-        assert options['providers']
-
-    def disable_fallback(self) -> None:
-        pass
-
-    def get_providers(self) -> list[str]:
-        return ['CPUExecutionProvider']
-
-
-@pytest.mark.parametrize('device', ['cuda', 'tensorrt'])
-def test_a_device_that_does_not_start_is_not_replaced_in_silence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
-) -> None:
-    network = write_tiny_detector(tmp_path / 'tiny.onnx')
-    available = ['TensorrtExecutionProvider', 'CUDAExecutionProvider', 'CPUExecutionProvider']
-    monkeypatch.setattr(onnxruntime, 'get_available_providers', lambda: available)
-    monkeypatch.setattr(onnxruntime, 'InferenceSession', _FallenBack)
-    with pytest.raises(EncodingError, match='would run on CPUExecutionProvider; check its driver'):
-        open_session(network, device=device)
-
-
 class _Asked:
     """A session that starts on the device it is asked for."""
 
     shape: tuple[object, ...] = (1, 3, 320, 416)
     asked: tuple[object, ...] = ()
+    falls_back = False
 
     def __init__(self, *arguments: object, **options: Any) -> None:
         type(self).asked = tuple(options['providers'])
@@ -125,7 +72,7 @@ class _Asked:
         pass
 
     def get_providers(self) -> list[str]:
-        first = self.asked[0]
+        first = 'CPUExecutionProvider' if self.falls_back else self.asked[0]
         return [first if isinstance(first, str) else str(first[0])]  # type: ignore[index]
 
     def get_inputs(self) -> list[Any]:
@@ -140,6 +87,15 @@ def every_device(monkeypatch: pytest.MonkeyPatch) -> type[_Asked]:
     monkeypatch.setattr(onnxruntime, 'InferenceSession', _Asked)
     monkeypatch.setattr(_Asked, 'shape', (1, 3, 320, 416))
     return _Asked
+
+
+@pytest.mark.parametrize('device', ['cuda', 'tensorrt'])
+def test_a_device_that_does_not_start_is_not_replaced_in_silence(
+    tmp_path: Path, every_device: type[_Asked], device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(every_device, 'falls_back', True)
+    with pytest.raises(EncodingError, match='would run on CPUExecutionProvider; check its driver'):
+        open_session(write_tiny_detector(tmp_path / 'tiny.onnx'), device=device)
 
 
 @pytest.mark.parametrize('device', ['dla', 'qnn', 'rknn'])

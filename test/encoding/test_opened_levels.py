@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from mmedge_ros.encoding import EncodingError, opened_levels
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bricks import BrickState, BrickStatus
 from mmedge_ros.encoding.opened_levels import HOLD, HeldLevels, OpenedLevels
 
@@ -106,21 +106,6 @@ def test_a_level_that_is_not_wanted_for_a_while_is_released() -> None:
     assert files.made[1]() is not None
 
 
-def test_what_loading_a_level_took_is_given_back_before_it_serves(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    files, given = Files(), list[BrickState]()
-    levels = held(files, Clock())
-    levels.serving('medium', 'cpu')
-    monkeypatch.setattr(
-        opened_levels, 'give_back', lambda: given.append(levels.state('small', 'cpu'))
-    )
-    levels.serving('small', 'cpu')
-    levels.wait(10.0)
-    assert given == [BrickState.LOADING]
-    assert levels.serving('small', 'cpu') == 'small'
-
-
 def test_a_level_that_cannot_be_opened_does_not_take_the_place_of_one_that_serves() -> None:
     files = Files()
     files.broken = {'large'}
@@ -194,15 +179,6 @@ def test_one_unit_that_fails_does_not_condemn_its_device() -> None:
         with pytest.raises(EncodingError):
             levels.run('medium', 'cuda', lose)
         assert levels.run('medium', 'cuda', lambda network: network.device) == 'cuda'
-
-
-def test_units_that_fail_on_the_processor_do_not_take_it_away() -> None:
-    levels = held(Files())
-    for _ in range(5):
-        levels.serving('medium', 'cpu')
-        with pytest.raises(EncodingError):
-            levels.run('medium', 'cpu', lose)
-    assert levels.run('medium', 'cpu', lambda network: network.level) == 'medium'
 
 
 def test_outside_a_flight_every_level_is_opened_and_stays() -> None:

@@ -69,23 +69,12 @@ def test_an_object_of_a_class_that_is_not_hot_is_not_recalled_however_near_it_is
     assert looked_up(memory(hot=(0, 1)), 0.0, 0.0, 1.0).recall is None
 
 
-def test_an_object_that_is_as_near_to_a_class_that_is_not_hot_runs_through() -> None:
-    assert looked_up(memory(hot=(0,)), 1.0, 0.0, 0.95).recall is None
-
-
 def test_what_the_first_tap_leaves_open_a_later_one_may_decide() -> None:
     lookup = memory().lookup()
     assert lookup.add(vector(0, 1.0, 0.9)) is None
     recall = lookup.add(vector(1, 1.0))
     assert recall is not None
     assert (recall.label, recall.layer) == (0, 1)
-
-
-def test_a_tap_without_a_threshold_recalls_nothing() -> None:
-    subject = memory(thresholds=np.array([math.inf, math.inf, 0.3]))
-    lookup = looked_up(subject, 1.0)
-    assert lookup.recall is not None
-    assert lookup.recall.layer == 2
 
 
 def test_centres_follow_what_changes_slowly_and_remember_no_more_than_so_many() -> None:
@@ -141,15 +130,6 @@ def test_a_memory_that_is_wrong_too_often_ends_up_recalling_nothing() -> None:
     subject.reset()
     subject.hot.met(0)
     assert looked_up(subject, 1.0).recall is not None
-
-
-def test_a_hit_that_is_to_be_checked_is_not_taken_unchecked() -> None:
-    subject = SemanticMemory(centres(), parameters=SemanticMemoryParameters(audit_every=1))
-    subject.hot.met(0)
-    with pytest.raises(EncodingError, match='run the whole classifier'):
-        subject.recalled(looked_up(subject, 1.0))
-    with pytest.raises(EncodingError, match='run the whole classifier'):
-        subject.recalled(subject.lookup())
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf])

@@ -69,18 +69,6 @@ def test_another_class_than_the_hot_ones_runs_through(kept: Path) -> None:
     assert (CLASSES[look.label], look.source) == ('dog red', LabelSource.FULL)
 
 
-def test_what_was_saved_is_unknown_before_a_look_ran_through_and_counts_lookups(
-    kept: Path,
-) -> None:
-    classifier = opened(kept)
-    assert np.isnan(classifier.counts.saved)
-    for _ in range(5):
-        classifier.look(blob(BLUE, kept))
-    counts = classifier.counts
-    assert counts.looks == 5
-    assert counts.seconds > counts.full_seconds > 0.0
-
-
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [
@@ -131,13 +119,6 @@ def test_without_a_memory_a_head_that_is_sure_enough_is_believed(bundle: Path) -
     assert look.shares.shape == (3,)
     assert look.attributes.tolist() == [1.0, 0.0]
     assert (classifier.counts.exits, classifier.counts.full) == ([1], 0)
-
-
-def test_without_a_memory_a_head_that_is_unsure_is_not_believed(bundle: Path) -> None:
-    spoil(bundle, exits=[1000.0])
-    classifier = opened(bundle, with_memory=False)
-    assert classifier.look(blob(BLUE, bundle)).exit == 2
-    assert (classifier.counts.exits, classifier.counts.full) == ([0], 1)
 
 
 @pytest.mark.parametrize('exits', [[0.0], [-1.0], [True], ['x'], [1.0, 1.0], 'x', {'a': 1}])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import helper
-from tiny_stages import write_camera_stages, write_graph, write_radar_network
+from tiny_stages import write_camera_stages, write_graph
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.tapped_network import TappedNetwork, TapState
@@ -60,12 +60,6 @@ def test_a_state_of_another_network_is_refused(network: TappedNetwork, block: in
     for go_on in (network.advance, network.finish):
         with pytest.raises(EncodingError, match=r'is none of .*go on with the network'):
             go_on(foreign)
-
-
-def test_several_inputs_must_be_named(tmp_path: Path) -> None:
-    network = TappedNetwork([write_radar_network(tmp_path / 'radar.onnx')])
-    with pytest.raises(EncodingError, match=r"2 inputs \('view', 'birds_eye'\); name them"):
-        network.start(BLOB)
 
 
 def test_stages_out_of_order_are_refused(tmp_path: Path) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from mmedge_ros.core.data_types import (
     NS_PER_S,
@@ -21,7 +19,6 @@ from mmedge_ros.encoding.track_recognition import (
     NamedLook,
     RecognitionParameters,
     TrackRecognition,
-    recalled_shares,
 )
 
 CLASSES = ('person red', 'person blue', 'dog brown', 'ambulance')
@@ -131,13 +128,6 @@ def test_attributes_are_those_that_most_looks_say_and_a_no_is_not_said() -> None
     recognition.looked(track(1), look('person red', backpack='no', bottom='blue'), at(1.2))
     (label,) = recognition.labels([track(1)], {}, at(1.2))
     assert label.attributes == ('red', 'backpack', 'bottom blue')
-
-
-def test_a_recalled_class_counts_nearly_as_a_sure_look() -> None:
-    shares = recalled_shares(1, len(CLASSES))
-    assert shares.argmax() == 1
-    assert shares[1] == pytest.approx(0.9)
-    assert math.fsum(shares) == pytest.approx(1.0)
 
 
 def test_the_first_of_a_label_is_new_once_and_only_after_some_looks() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
+import fcntl
 import sys
 import types
-from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -85,67 +84,15 @@ def test_a_cache_that_cannot_be_written_is_named_with_the_remedy(
         exported_onnx(weights, SIZE, tmp_path / 'file' / 'cache', FakeExporter(), trusted=True)
 
 
-CHILD = """
-import sys
-from pathlib import Path
-from mmedge_ros.encoding.ultralytics_export import exported_onnx
-from mmedge_ros.encoding.ultralytics_network import declare_torchvision_operators
+def test_one_process_exports_at_a_time(weights: Path, cache: Path) -> None:
+    def export(weights: Path, target: Path, input_size: tuple[int, int]) -> None:
+        with (cache / 'export.lock').open() as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        target.write_text('network')
 
-def export(weights, target, input_size):
-    print('exporting', flush=True)
-    sys.stdin.readline()
-    target.write_text('network')
-
-print('asking', flush=True)
-weights, cache = map(Path, sys.argv[1:3])
-print(exported_onnx(weights, (416, 320), cache, export, trusted=True), flush=True)
-"""
-
-
-class Child:
-    """A process of its own that asks for the export and waits in it for a word from here."""
-
-    def __init__(self, weights: Path, cache: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, '-c', CHILD, str(weights), str(cache)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def line(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def go_on(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write('\n')
-        self.process.stdin.flush()
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-
-@pytest.fixture
-def two_children(weights: Path, cache: Path) -> Iterator[tuple[Child, Child]]:
-    first = Child(weights, cache)
-    assert [first.line(), first.line()] == ['asking', 'exporting']
-    second = Child(weights, cache)
-    assert second.line() == 'asking'
-    yield first, second
-    first.end()
-    second.end()
-
-
-def test_when_the_exporting_process_is_killed_the_waiting_one_exports(
-    two_children: tuple[Child, Child],
-) -> None:
-    first, second = two_children
-    first.end()
-    assert second.line() == 'exporting'
-    second.go_on()
-    assert Path(second.line()).read_text() == 'network'
+    exported_onnx(weights, SIZE, cache, export, trusted=True)
+    with (cache / 'export.lock').open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_weights_in_pt_are_opened_through_their_export(

@@ -13,7 +13,6 @@ import cv2
 import numpy as np
 import pytest
 from radar_units import TRAIL, radar_unit
-from tiny_detector import write_tiny_detector
 
 from mmedge_ros.core.data_types import (
     CAMERA,
@@ -33,7 +32,6 @@ from mmedge_ros.encoding.unit_encoder import (
     UnitEncoder,
     appearance_of,
 )
-from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -145,15 +143,6 @@ def test_grids_are_sent_in_flight_only_where_the_bundle_has_networks_that_fuse_t
     assert bool(encoder.encode(camera_unit(PICTURE), small, 0).grid.size) is has_grid
 
 
-def test_each_level_is_opened_once_and_only_when_it_is_asked_for() -> None:
-    levels = FakeLevels()
-    encoder = CameraEncoder(levels, ('small', 'medium', 'large'), 'small')
-    assert not levels.opened
-    for level in ('small', 'large', 'small', 'large'):
-        encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA, level=level), 0)
-    assert levels.opened == {('small', 'cpu'): 1, ('large', 'cpu'): 1}
-
-
 def test_a_broken_level_is_not_opened_again_for_every_unit_and_leaves_others_alone() -> None:
     levels = FakeLevels(broken='large')
     encoder = CameraEncoder(levels, ('small', 'large'), 'small')
@@ -162,23 +151,6 @@ def test_a_broken_level_is_not_opened_again_for_every_unit_and_leaves_others_alo
             encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA, level='large'), 0)
     assert levels.opened == {('large', 'cpu'): 1}
     assert encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA), 0).detections
-
-
-def test_a_picture_that_cannot_be_decoded_is_an_error_and_the_next_one_is_encoded() -> None:
-    encoder = CameraEncoder(FakeLevels())
-    unit = Unit(CAMERA, 1, 1, 1, '', SimpleNamespace(format='jpeg', data=b'nonsense'), TRAIL)
-    with pytest.raises(SensingError):
-        encoder.encode(unit, ModalityConfiguration(CAMERA), 0)
-    assert encoder.encode(camera_unit(PICTURE), ModalityConfiguration(CAMERA), 0).detections
-
-
-def test_an_encoder_is_made_from_a_file(tmp_path: Path) -> None:
-    encoder = CameraEncoder.from_path(write_tiny_detector(tmp_path / 'tiny.onnx'))
-    encoder.warm_up()
-    image = np.full((480, 640, 3), 50, np.uint8)
-    image[100:200, 300:340] = 255
-    features = encoder.encode(camera_unit(image), ModalityConfiguration(CAMERA), 0)
-    assert [d.box for d in features.detections] == [pytest.approx((300, 100, 340, 200))]
 
 
 def test_a_memory_sees_other_labels_and_what_is_tracked_stays_the_same(tmp_path: Path) -> None:
@@ -236,13 +208,6 @@ def test_blur_takes_sharpness() -> None:
     assert blurred.sharpness < 0.7 * sharp.sharpness
 
 
-def test_more_contrast_is_no_more_sharpness() -> None:
-    flat = (0.5 * scene().astype(float) + 64.0).astype(np.uint8)
-    full, half = appearance_of(scene()), appearance_of(flat)
-    assert half.contrast == pytest.approx(0.5 * full.contrast, rel=0.02)
-    assert half.sharpness == pytest.approx(full.sharpness, rel=0.03)
-
-
 class FakeCamera:
     """A picture that moves to the right, shown to an encoder at 30 Hz."""
 
@@ -280,16 +245,6 @@ def test_with_reuse_some_pictures_are_followed_in_place_of_encoded() -> None:
             assert after.detections[0].item == before.detections[0].item > 0
             moved = np.subtract(after.detections[0].box, before.detections[0].box)
             np.testing.assert_allclose(moved, (1, 0, 1, 0), atol=0.2)
-
-
-def test_after_a_change_of_level_the_next_picture_is_encoded() -> None:
-    levels = FakeLevels()
-    levels.detectors = {(level, 'cpu'): WideDetector() for level in ('small', 'large')}
-    camera = FakeCamera(CameraEncoder(levels, ('small', 'large'), 'small'))
-    small = ModalityConfiguration(CAMERA, reuse=6)
-    assert any(unit.followed for unit in camera.show(small, 20))
-    for level in ('large', 'small', 'large', 'small'):
-        assert not camera.show(replace(small, level=level))[0].followed
 
 
 def test_a_picture_is_not_followed_from_one_that_the_network_failed_on() -> None:

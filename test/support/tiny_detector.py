@@ -29,15 +29,12 @@ def write_tiny_detector(
     width: int = 320,
     height: int = 256,
     *,
-    features: bool = False,
     score: float = SCORE,
     label: str = 'person',
 ) -> Path:
     """Write the network to ``path`` and return it.
 
     :param width: of the input in pixels, a multiple of 32; so is ``height``
-    :param features: also put out ``grid`` (1, 3, H / 32, W / 32), the mean brightness of
-        32 x 32 px cells, and ``embedding`` (1, 3), the mean of each channel, both 0..1
     """
     cells = sum((width // stride) * (height // stride) for stride in (8, 16, 32))
     constants = {
@@ -66,25 +63,11 @@ def write_tiny_detector(
         ),
         helper.make_node('Concat', ['found', 'rest'], ['output'], axis=1),
     ]
-    outputs = {'output': [1, cells, 6]}
-    if features:
-        constants['full'] = np.float32(255.0)
-        nodes += [
-            helper.make_node('Div', ['images', 'full'], ['unit_images']),
-            helper.make_node(
-                'AveragePool', ['unit_images'], ['grid'], kernel_shape=[32, 32], strides=[32, 32]
-            ),
-            helper.make_node('ReduceMean', ['grid'], ['embedding'], axes=[2, 3], keepdims=0),
-        ]
-        outputs |= {'grid': [1, 3, height // 32, width // 32], 'embedding': [1, 3]}
     graph = helper.make_graph(
         nodes,
         'tiny_detector',
         [helper.make_tensor_value_info('images', TensorProto.FLOAT, [1, 3, height, width])],
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-            for name, shape in outputs.items()
-        ],
+        [helper.make_tensor_value_info('output', TensorProto.FLOAT, [1, cells, 6])],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
     # Versions that any ONNX Runtime of the last years reads.

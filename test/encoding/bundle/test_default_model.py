@@ -59,13 +59,6 @@ def test_a_named_file_is_used_whatever_else_there_is(shipped: Path, data: Path) 
     assert default_detector('~/weights.onnx') == Path.home() / 'weights.onnx'
 
 
-def test_of_several_bundles_one_that_fuses_goes_first(shipped: Path) -> None:
-    fusing = shipped.parent / 'xenon'
-    fusing.mkdir()
-    write_grid_bundle(fusing, domain='simulated')
-    assert default_detector(simulated=True) == fusing
-
-
 @pytest.mark.parametrize(
     ('gain', 'goes_first'),
     [
@@ -99,22 +92,10 @@ def test_a_data_folder_without_the_network_is_no_hindrance(
     assert default_detector(simulated=simulated) == shipped
 
 
-def test_an_installed_bundle_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    installed = bundle(tmp_path / 'share' / 'mmedge_ros' / 'models' / 'walkers')
-    monkeypatch.setenv('AMENT_PREFIX_PATH', f'/nowhere:{tmp_path}')
-    assert default_detector() == installed
-
-
 def test_a_bundle_goes_by_its_name(shipped: Path, fetched: Path) -> None:
     assert default_detector('walkers') == shipped
     assert default_detector('yolox_nano', simulated=True) == fetched
     assert [folder.name for folder in bundle_folders()] == ['yolox_nano', 'walkers']
-
-
-def test_a_fetched_bundle_hides_a_shipped_one_of_its_name(tmp_path: Path) -> None:
-    bundle(tmp_path / 'models/walkers')
-    own = bundle(tmp_path / 'home/mmedge_ros/models/walkers')
-    assert list(bundle_folders()) == [own]
 
 
 def test_a_model_that_could_be_fetched_is_told_how(shipped: Path) -> None:
@@ -140,14 +121,3 @@ def test_without_anything_it_is_said_how_to_get_one(
     monkeypatch.setenv('MMEDGE_DATA', str(tmp_path))
     with pytest.raises(EncodingError, match='does not exist'):
         default_detector()
-
-
-def test_without_a_home_the_shipped_bundle_is_still_found(
-    shipped: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_home() -> Path:
-        raise RuntimeError('no home')
-
-    monkeypatch.delenv('XDG_DATA_HOME')
-    monkeypatch.setattr(Path, 'home', no_home)
-    assert default_detector(simulated=True) == shipped

@@ -94,11 +94,6 @@ def test_a_fetched_model_is_a_bundle_that_opens(model: KnownModel, tmp_path: Pat
     assert [p.name for p in (tmp_path / 'models').iterdir()] == ['tiny']
 
 
-def test_a_redirection_is_followed(model: KnownModel, tmp_path: Path) -> None:
-    moved = replace(model, url=model.url.replace('/model', '/moved'))
-    assert is_installed(moved, install_model(moved, tmp_path / 'models').parent)
-
-
 def refused(model: KnownModel, models: Path, words: str) -> None:
     with pytest.raises(EncodingError, match=words):
         install_model(model, models)
@@ -153,12 +148,3 @@ def test_a_file_that_is_already_here_is_checked_and_used(
     assert is_installed(model, models)  # what was there before is still there
     with pytest.raises(EncodingError, match='cannot be read'):
         install_model(model, models, tmp_path / 'nothing')
-
-
-def test_a_damaged_installation_is_noticed_and_replaced(model: KnownModel, tmp_path: Path) -> None:
-    models = tmp_path / 'models'
-    weights = install_model(model, models) / 'tiny.onnx'
-    weights.write_bytes(b'')
-    assert not is_installed(model, models)
-    install_model(model, models)
-    assert is_installed(model, models)
