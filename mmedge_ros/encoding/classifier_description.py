@@ -43,7 +43,7 @@ SECTION = 'recogniser'
 FORMAT = 1
 LOGITS, ATTRIBUTES, EXIT = 'logits', 'attributes', 'exit_{}'
 _MOST_CLASSES = 10_000
-_LARGEST_SIDE = 1024
+_LARGEST_SIDE, _LARGEST = 1024, 1e6
 _TINY = 1e-12
 
 
@@ -141,38 +141,28 @@ def form_of(manifest: Manifest, section: str) -> CropForm:
     :raises EncodingError: if it is none
     """
     entry = manifest.section(section).get('input')
-    given = dict(entry) if isinstance(entry, Mapping) else {}
-    try:
-        width, height = (_whole(side) for side in given.pop('size'))
-        triples = {
-            name: tuple(float(value) for value in given.pop(name))
-            for name in ('mean', 'deviation')
-            if name in given
-        }
-        flags = {name: _flag(given.pop(name)) for name in ('rgb', 'square') if name in given}
-        margin = float(given.pop('margin', CropForm._field_defaults['margin']))
-        form = CropForm((width, height), **triples, **flags, margin=margin)  # type: ignore[arg-type]
-        usable = 1 <= width <= _LARGEST_SIDE and 1 <= height <= _LARGEST_SIDE and not given
-        usable = usable and 0.0 <= margin <= 1.0 and len(form.mean) == len(form.deviation) == 3
-        usable = usable and bool(np.isfinite(form.mean).all()) and min(form.deviation) > 0.0
-    except (KeyError, TypeError, ValueError, OverflowError):
-        usable = False
+    given = {**CropForm._field_defaults, **(entry if isinstance(entry, Mapping) else {})}
+    size, mean, deviation = (_numbers(given.get(name)) for name in ('size', 'mean', 'deviation'))
+    usable = (
+        set(given) == set(CropForm._fields)
+        and (len(size), len(mean), len(deviation)) == (2, 3, 3)
+        and all(isinstance(side, int) and 1 <= side <= _LARGEST_SIDE for side in size)
+        and min(deviation) > 0.0
+        and is_number(given['margin'], 0.0, 1.0)
+        and isinstance(given['rgb'], bool)
+        and isinstance(given['square'], bool)
+    )
     if not usable:
         raise EncodingError(
             f'{manifest.path} has {section}.input {str(entry)[:80]!r}; it must be like '
             '{size: [32, 48], mean: [0.5, 0.5, 0.5], deviation: [0.25, 0.25, 0.25], rgb: true, '
             'margin: 0.1, square: false}'
         )
-    return form
+    return CropForm(**{**given, 'size': size, 'mean': mean, 'deviation': deviation})
 
 
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(value)
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(value)
-    return value
+def _numbers(entry: Any) -> tuple[Any, ...]:
+    """Return the numbers of a list, () for anything else."""
+    numbers = tuple(entry) if isinstance(entry, list | tuple) else ()
+    known = all(is_number(number, -_LARGEST, _LARGEST) for number in numbers)
+    return numbers if known else ()

@@ -51,15 +51,16 @@ KNOWN_MODELS = (
 )
 
 
-def find_model(name: str, models: tuple[KnownModel, ...] = KNOWN_MODELS) -> KnownModel:
+def find_model(name: str) -> KnownModel:
     """Return the model of a name.
 
     :raises EncodingError: for any other name; the message names the nearest one
     """
-    for model in models:
-        if model.name == name:
-            return model
-    names = [model.name for model in models]
-    nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.0)
-    hint = f'; the nearest is {nearest[0]!r}, it has {", ".join(names)}' if nearest else ''
-    raise EncodingError(f'the registry has no model {name!r}{hint}')
+    models = {model.name: model for model in KNOWN_MODELS}
+    if name not in models:
+        nearest = difflib.get_close_matches(name, models, n=1, cutoff=0.0)[0]
+        raise EncodingError(
+            f'the registry has no model {name!r}; the nearest is {nearest!r}, it has '
+            f'{", ".join(models)}'
+        )
+    return models[name]
