@@ -13,7 +13,6 @@ from tiny_bundle import write_tiny_bundle
 
 from mmedge_lab.training.certificate import Certificate, FlightLoss
 from mmedge_lab.training.gate_training import write_bundle_gate
-from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.windows import SkippingError
 from mmedge_ros.windows.bundle_gate import bundle_gate
@@ -47,10 +46,6 @@ def changed(folder: Path, **entries: Any) -> Path:
     content['gate'].update(entries)
     path.write_text(yaml.safe_dump(content))
     return folder
-
-
-def test_a_bundle_without_a_gate_has_none(folder: Path) -> None:
-    assert bundle_gate(folder) is None
 
 
 def test_a_gate_is_found_as_it_was_written(folder: Path) -> None:
@@ -98,13 +93,3 @@ def test_a_promise_that_is_not_listed_is_kept_by_the_next_smaller_one(folder: Pa
 def test_a_wrong_section_is_refused_in_words(folder: Path, entries: dict, words: str) -> None:
     with pytest.raises(SkippingError, match=words):
         bundle_gate(changed(written(folder), **entries))
-
-
-def test_weights_that_are_not_the_manifests_are_refused(folder: Path) -> None:
-    path = written(folder) / 'gate.npz'
-    path.write_bytes(path.read_bytes() + b' ')
-    with pytest.raises(EncodingError, match=r'gate\.npz has .* bytes'):
-        bundle_gate(folder)
-    path.unlink()
-    with pytest.raises(EncodingError, match='do not exist'):
-        bundle_gate(folder)

@@ -326,13 +326,3 @@ def test_where_time_was_short_the_newest_picture_is_fused_ahead_and_taken_as_it_
     budget.begin(begun_ns + 5 * MS)
     assert subject.decide(at(400), budget)[-1].picture == picture(270, 3).key
     assert clock.ns == begun_ns
-
-
-def test_work_that_never_fits_is_tried_again() -> None:
-    clock = ManualClock(0)
-    budget = TimeBudget(clock.now_ns)
-    begun_ns = budget.started()
-    clock.ns += 3600 * 1000 * MS
-    budget.ended('fusing', begun_ns)
-    budget.begin(clock.ns + 20 * MS)
-    assert [budget.fits(fusing=1) for _ in range(20)].count(False) < 18

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 from tiny_fusion import CHANNELS, Files, write_change, write_head, write_project, write_tiny_fusion
 
-from mmedge_ros.core.data_types import CAMERA, RADAR, UnitKey
+from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS, Levels, ModelBundle
 from mmedge_ros.windows import AggregationError
 from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
 from mmedge_ros.windows.streaming_aggregator import WindowState
-from mmedge_ros.windows.window_bank import WindowBank
 
 MS = 1_000_000
 
@@ -64,12 +63,6 @@ def test_units_of_both_modalities_are_stepped_apart_and_fused(files: Files) -> N
     assert (result[CAMERA].newest == 2.0).all()
     assert [(part.present, part.count) for part in result.values()] == [(True, 2), (True, 1)]
     assert [part.age for part in result.values()] == pytest.approx([0.05, 0.2])
-
-
-def test_a_third_modality_is_refused(files: Files) -> None:
-    bank = WindowBank(FusionNetworkRuntime(files).aggregators)
-    with pytest.raises(AggregationError, match="'sonar' are not aggregated; these are: camera, r"):
-        bank.add(UnitKey('sonar', 0, 0), grid(CAMERA, 1.0), [0])
 
 
 def bundle_of(files: Files) -> ModelBundle:

@@ -138,15 +138,6 @@ def test_a_window_of_two_configurations_is_not_evaluated() -> None:
     assert bench.window(595.0, 800.0) is not None
 
 
-def test_nothing_is_evaluated_while_the_gate_is_off() -> None:
-    for bench in (
-        Bench(math.inf, periods_ns=PERIODS),
-        Bench(periods_ns=PERIODS, parameters={'delta': 0.0}),
-    ):
-        bench.play(0.0, 260.0)
-        assert bench.window(262.0, 500.0) is None
-
-
 # ---------------------------------------------------------------------- audits
 
 
