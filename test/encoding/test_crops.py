@@ -60,3 +60,7 @@ def test_any_box_gives_an_input_or_a_sentence(
         return
     assert made.shape == (1, 3, 10, 8)
     assert np.isfinite(made).all()
+
+
+def test_a_square_cut_is_as_wide_as_high() -> None:
+    assert cut(PICTURE, Box(35.0, 20.0, 45.0, 40.0), square=True).shape == (20, 20, 3)

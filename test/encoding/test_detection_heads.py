@@ -200,3 +200,23 @@ def test_more_candidates_than_can_be_compared_keep_the_best() -> None:
     best = best_boxes(found, 0.45)
     assert best[0] == count - 1
     assert len(best) == 1000
+
+
+@pytest.mark.parametrize(
+    ('metadata', 'named'),
+    [
+        ({'task': 'segment'}, 'segment'),
+        ({'task': 'pose'}, 'pose'),
+        ({'task': 'detect', 'head': 'RTDETRDecoder'}, 'RTDETRDecoder'),
+    ],
+)
+def test_networks_for_other_tasks_are_refused_whatever_their_shape(
+    metadata: dict[str, str], named: str
+) -> None:
+    with pytest.raises(EncodingError, match=f"made for '{named}'"):
+        find_head(zeros(56, CELLS), SIZE, metadata, 'net')
+
+
+def test_another_number_of_names_than_of_classes_is_refused() -> None:
+    with pytest.raises(EncodingError, match='net names 1 classes in its metadata but puts out 2'):
+        class_names({'names': "{0: 'person'}"}, 2, 'net')

@@ -157,3 +157,23 @@ def test_any_words_have_a_place(words_network: TextNetwork, words: str) -> None:
     vector = words_network.of(words)
     assert np.isfinite(vector).all()
     assert np.linalg.norm(vector) <= 1.0 + 1e-5
+
+
+def test_large_values_have_a_length_too(tmp_path: Path) -> None:
+    pair = pair_of(tmp_path, files={'image.onnx': image_network(factor=1e38)})
+    assert ImageNetwork(pair).of(painted(0, 30, 40)) == pytest.approx([0.8, 0.6, 0.0], abs=1e-2)
+
+
+@needs_tokenizers
+def test_a_text_is_filled_up_with_what_the_manifest_says(tmp_path: Path) -> None:
+    blue = {'tokens': {'length': LENGTH, 'pad': 4}}
+    files = {'text.onnx': text_network(mask='')}
+    without = TextNetwork(pair_of(tmp_path, files=files, section={**blue, 'prompt': None}))
+    assert without.of('red') == pytest.approx(np.array([1.0, 0.0, 4.0]) / 17**0.5, abs=1e-3)
+    assert TextNetwork(pair_of(tmp_path, section=blue)).of('red')[2] == 0.0
+
+
+@needs_tokenizers
+def test_a_long_text_is_cut(tmp_path: Path) -> None:
+    network = TextNetwork(pair_of(tmp_path, section={'prompt': None}))
+    assert network.of('red ' * LENGTH + 'blue ' * 90) == pytest.approx([1.0, 0.0, 0.0])

@@ -168,3 +168,24 @@ def test_what_was_encoded_long_ago_is_followed_no_further() -> None:
 def test_after_a_gap_or_a_step_back_the_picture_is_encoded(gap_ns: int) -> None:
     memory, following = warm()
     assert memory.due(unit(following + gap_ns), HALF)
+
+
+def test_a_rate_below_the_native_one_makes_slots_longer() -> None:
+    times = stamps(30.0)
+    encoded = taken(ReuseGrid(), times[::3], 2, rate=10.0)
+    assert len([t for t in encoded if t > times[60]]) == pytest.approx(2 * 5, abs=1)
+
+
+def test_a_picture_without_a_stamp_is_encoded() -> None:
+    grid = ReuseGrid()
+    taken(grid, stamps(30.0), 6)
+    assert grid.takes(0, 0.0, 6)
+
+
+def test_items_have_numbers_of_their_own() -> None:
+    memory = ObjectMemory()
+    one = memory.remember(unit(START_NS), HALF, texture(), SEEN)
+    other = memory.remember(unit(START_NS + 1), HALF, texture(), SEEN)
+    items = [d.item for d in (*one, *other)]
+    assert len(set(items)) == 4
+    assert 0 not in items

@@ -15,6 +15,7 @@ from tiny_stages import (
     BOX,
     file_entry,
     write_camera_stages,
+    write_embedding,
     write_grid_bundle,
 )
 
@@ -239,3 +240,37 @@ def test_a_grid_that_is_not_the_promised_one_is_refused(tmp_path: Path) -> None:
     assert open_detector(
         write_grid_bundle(tmp_path, camera=camera, grid=None, embedding=None, fusion=None)
     ).detect(GREY).grid.shape == (64, 29, 40)
+
+
+def test_the_best_come_first_and_no_more_than_asked(write_network) -> None:
+    found = [(i * 10, 10, i * 10 + 8, 20, 0.2 + 0.01 * i, 0) for i in range(40)]
+    detector = OnnxDetector(
+        write_network(rows(*found), metadata=TWO_NAMES),
+        DetectorParameters(maximum_detections=3),
+    )
+    scores = [d.score for d in detector.detect(PICTURE).detections]
+    assert scores == pytest.approx([0.59, 0.58, 0.57])
+
+
+def test_a_label_the_network_does_not_know_is_an_error_with_the_nearest(write_network) -> None:
+    path = write_network(rows(), metadata=TWO_NAMES)
+    with pytest.raises(EncodingError, match="no label 'persn'; the nearest of its 2 is 'person'"):
+        OnnxDetector(path, DetectorParameters(labels=('persn',)))
+
+
+def test_a_fixed_input_size_is_the_graphs(write_network) -> None:
+    path = write_network(rows(), metadata={'imgsz': '[640, 640]'})
+    assert OnnxDetector(path, DetectorParameters(input_width=64)).input_size == (WIDTH, HEIGHT)
+
+
+def test_an_input_size_that_does_not_suit_is_refused(write_network) -> None:
+    path = write_network(rows(), input_shape=(1, 3, 'height', 'width'))
+    with pytest.raises(EncodingError, match=r'300 x 320 px .* must be multiples of 32'):
+        OnnxDetector(path, DetectorParameters(input_width=300))
+
+
+def test_an_embedding_of_another_length_is_refused(tmp_path: Path) -> None:
+    short = file_entry(write_embedding(tmp_path / 'short.onnx', 64, size=31))
+    bundle = write_grid_bundle(tmp_path, embedding={'camera': short})
+    with pytest.raises(EncodingError, match=r'an embedding of 31 values; it must have 32'):
+        open_detector(bundle)

@@ -155,3 +155,18 @@ def test_a_network_that_takes_no_picture_is_refused(write_network, options, mess
     session = open_session(write_network(DETECTIONS, **options))
     with pytest.raises(EncodingError, match=message):
         only_input(session, 'net')
+
+
+def test_only_the_first_run_is_limited_and_not_where_an_engine_is_built(tmp_path: Path) -> None:
+    session = open_session(write_tiny_detector(tmp_path / 'tiny.onnx'))
+    assert 'first_run' in session.run.__qualname__
+    picture = np.zeros((1, 3, 256, 320), np.float32)
+    first = session.run(None, {'images': picture})
+    assert 'first_run' not in session.run.__qualname__
+    np.testing.assert_array_equal(session.run(None, {'images': picture})[0], first[0])
+    assert onnx_session._BUILDERS == ('tensorrt', 'dla', 'qnn', 'rknn')
+
+
+def test_an_unknown_device_is_told_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(EncodingError, match="unknown device 'cude'; the nearest is 'cuda'"):
+        open_session(tmp_path / 'any.onnx', device='cude')

@@ -188,3 +188,12 @@ def test_outside_a_flight_every_level_is_opened_and_stays() -> None:
     assert levels.serving('large', 'cpu') == 'large'
     assert levels.get('', 'cpu').level == 'medium'
     assert files.opened == list(LEVELS)
+
+
+def test_units_that_fail_on_the_processor_do_not_take_it_away() -> None:
+    levels = held(Files())
+    for _ in range(5):
+        levels.serving('medium', 'cpu')
+        with pytest.raises(EncodingError):
+            levels.run('medium', 'cpu', lose)
+    assert levels.run('medium', 'cpu', lambda network: network.level) == 'medium'

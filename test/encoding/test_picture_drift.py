@@ -145,3 +145,9 @@ def test_what_is_most_unlike_is_named(factors: tuple[float, ...], begin: str, en
     words = usual_pictures().difference(np.array(USUAL) * factors)
     assert words.startswith(begin)
     assert words.endswith(end)
+
+
+def test_pictures_nothing_is_known_of_are_left_out(drift: PictureDrift) -> None:
+    for number in range(600):
+        drift.take(number * NS_PER_S // 30, Appearance())
+    assert fly(drift, 20.0) is None

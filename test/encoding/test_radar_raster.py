@@ -94,3 +94,9 @@ def test_rasters_of_any_returns_are_finite_and_bounded(returns: NDArray[np.float
         for raster in radar_rasters(returns):
             assert np.isfinite(raster).all()
             assert np.abs(raster).max() <= 10.0
+
+
+def test_returns_above_the_view_are_seen_from_above_only() -> None:
+    view, birds_eye = radar_rasters(scan((10.0, 0.0, 8.0, 1.0, 10.0)))
+    assert not view.any()
+    assert birds_eye.any()

@@ -205,3 +205,23 @@ def test_what_is_missing_unknown_or_does_not_fit_is_refused(tmp_path: Path) -> N
     ):
         with pytest.raises(EncodingError, match=r'memory\.npz'):
             read_centres(written(path, spoiled))
+
+
+def test_an_object_that_is_as_near_to_a_class_that_is_not_hot_runs_through() -> None:
+    assert looked_up(memory(hot=(0,)), 1.0, 0.0, 0.95).recall is None
+
+
+def test_a_tap_without_a_threshold_recalls_nothing() -> None:
+    subject = memory(thresholds=np.array([math.inf, math.inf, 0.3]))
+    lookup = looked_up(subject, 1.0)
+    assert lookup.recall is not None
+    assert lookup.recall.layer == 2
+
+
+def test_a_hit_that_is_to_be_checked_is_not_taken_unchecked() -> None:
+    subject = SemanticMemory(centres(), parameters=SemanticMemoryParameters(audit_every=1))
+    subject.hot.met(0)
+    with pytest.raises(EncodingError, match='run the whole classifier'):
+        subject.recalled(looked_up(subject, 1.0))
+    with pytest.raises(EncodingError, match='run the whole classifier'):
+        subject.recalled(subject.lookup())

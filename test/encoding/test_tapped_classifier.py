@@ -126,3 +126,10 @@ def test_exits_that_are_no_odds_of_taps_are_an_error(bundle: Path, exits: Any) -
     spoil(bundle, exits=exits)
     with pytest.raises(EncodingError, match='least odds of at most 1 taps'):
         describe_classifier(bundle)
+
+
+def test_without_a_memory_a_head_that_is_unsure_is_not_believed(bundle: Path) -> None:
+    spoil(bundle, exits=[1000.0])
+    classifier = opened(bundle, with_memory=False)
+    assert classifier.look(blob(BLUE, bundle)).exit == 2
+    assert (classifier.counts.exits, classifier.counts.full) == ([0], 1)

@@ -75,3 +75,8 @@ def test_a_stage_of_another_network_fails_with_its_name(tmp_path: Path) -> None:
     write_graph(stages[1], [node], shape, {'p2': (1, 5, 3, 4)})
     with pytest.raises(EncodingError, match=r'small_2\.onnx failed on a unit'):
         TappedNetwork(stages).run(BLOB)
+
+
+def test_outputs_nobody_wants_are_not_worked_out(network: TappedNetwork) -> None:
+    network.keep(['detections'])
+    assert set(network.run(BLOB)) == {'detections'}

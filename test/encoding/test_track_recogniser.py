@@ -133,3 +133,9 @@ def test_a_bundle_without_a_recogniser_is_refused_with_the_remedy(tmp_path: Path
     for model in ('bundle', str(tmp_path), str(tmp_path / 'missing')):
         with pytest.raises(EncodingError, match='train recogniser'):
             open_track_recogniser(tmp_path, RecogniserParameters(model=model))
+
+
+def test_a_track_whose_picture_is_gone_is_left_for_later(recogniser: TrackRecogniser) -> None:
+    for unit in range(2, 20):
+        recogniser.pictures.keep(KeptPicture(unit, painted(BLUE, RED), DETECTIONS))
+    assert recogniser.recognise(decision(track(1, LEFT, unit=1))).labels == ()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from mmedge_ros.core.data_types import (
     NS_PER_S,
@@ -19,6 +21,7 @@ from mmedge_ros.encoding.track_recognition import (
     NamedLook,
     RecognitionParameters,
     TrackRecognition,
+    recalled_shares,
 )
 
 CLASSES = ('person red', 'person blue', 'dog brown', 'ambulance')
@@ -171,3 +174,10 @@ def test_tracks_that_are_gone_are_forgotten_and_after_a_reset_all_is_new() -> No
     assert label.track_id == 2
     recognition.reset()
     assert recognition.labels([track(2)], {}, at(20.2)) == []
+
+
+def test_a_recalled_class_counts_nearly_as_a_sure_look() -> None:
+    shares = recalled_shares(1, len(CLASSES))
+    assert shares.argmax() == 1
+    assert shares[1] == pytest.approx(0.9)
+    assert math.fsum(shares) == pytest.approx(1.0)

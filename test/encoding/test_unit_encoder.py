@@ -261,3 +261,16 @@ def test_a_picture_is_not_followed_from_one_that_the_network_failed_on() -> None
         camera.show(configuration)
     detector.fails = False
     assert not camera.show(configuration)[0].followed
+
+
+def test_more_contrast_is_no_more_sharpness() -> None:
+    flat = (0.5 * scene().astype(float) + 64.0).astype(np.uint8)
+    full, half = appearance_of(scene()), appearance_of(flat)
+    assert half.contrast == pytest.approx(0.5 * full.contrast, rel=0.02)
+    assert half.sharpness == pytest.approx(full.sharpness, rel=0.03)
+
+
+def test_an_even_picture_has_no_sharpness_that_could_be_known() -> None:
+    found = appearance_of(np.full((48, 64, 3), 255, np.uint8))
+    assert (found.brightness, found.contrast) == (1.0, 0.0)
+    assert math.isnan(found.sharpness)

@@ -212,3 +212,12 @@ def test_no_rest_is_longer_than_the_forced_refresh() -> None:
     lease = bench.yes(4912.0, 5000.0)
     assert lease is not None
     assert lease.skip_until_ns - lease.issued_ns <= 300 * MS
+
+
+def test_nothing_is_evaluated_while_the_gate_is_off() -> None:
+    for bench in (
+        Bench(math.inf, periods_ns=PERIODS),
+        Bench(periods_ns=PERIODS, parameters={'delta': 0.0}),
+    ):
+        bench.play(0.0, 260.0)
+        assert bench.window(262.0, 500.0) is None

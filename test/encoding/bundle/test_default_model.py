@@ -121,3 +121,38 @@ def test_without_anything_it_is_said_how_to_get_one(
     monkeypatch.setenv('MMEDGE_DATA', str(tmp_path))
     with pytest.raises(EncodingError, match='does not exist'):
         default_detector()
+
+
+def test_simulated_pictures_get_the_shipped_bundle(
+    shipped: Path, fetched: Path, data: Path
+) -> None:
+    assert default_detector(simulated=True) == shipped
+
+
+def test_real_pictures_without_a_fetched_bundle_get_the_data_folders_network(
+    shipped: Path, data: Path
+) -> None:
+    assert default_detector() == data
+
+
+def test_real_pictures_get_the_shipped_bundle_where_there_is_nothing_better(
+    shipped: Path,
+) -> None:
+    assert default_detector() == shipped
+
+
+def test_an_installed_bundle_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed = bundle(tmp_path / 'share' / 'mmedge_ros' / 'models' / 'walkers')
+    monkeypatch.setenv('AMENT_PREFIX_PATH', f'/nowhere:{tmp_path}')
+    assert default_detector() == installed
+
+
+def test_a_fetched_bundle_hides_a_shipped_one_of_its_name(tmp_path: Path) -> None:
+    bundle(tmp_path / 'models/walkers')
+    own = bundle(tmp_path / 'home/mmedge_ros/models/walkers')
+    assert list(bundle_folders()) == [own]
+
+
+def test_what_a_download_left_half_done_is_no_bundle(tmp_path: Path) -> None:
+    bundle(tmp_path / 'home/mmedge_ros/models/.yolox_nano.42.part', 'real')
+    assert list(bundle_folders()) == []

@@ -148,3 +148,12 @@ def test_a_file_that_is_already_here_is_checked_and_used(
     assert is_installed(model, models)  # what was there before is still there
     with pytest.raises(EncodingError, match='cannot be read'):
         install_model(model, models, tmp_path / 'nothing')
+
+
+def test_a_damaged_installation_is_noticed_and_replaced(model: KnownModel, tmp_path: Path) -> None:
+    models = tmp_path / 'models'
+    weights = install_model(model, models) / 'tiny.onnx'
+    weights.write_bytes(b'')
+    assert not is_installed(model, models)
+    install_model(model, models)
+    assert is_installed(model, models)
