@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional
 
 from mmedge_lab.training.detector_training import cell_middles, cell_weights
-from mmedge_lab.training.window_batches import WindowBatch
+from mmedge_lab.training.window_set import WindowBatch
 from mmedge_ros.encoding.feature_grid import (
     CANVAS,
     COLUMNS,

@@ -27,9 +27,8 @@ from mmedge_lab.training.networks.fusion_network import (
     FusionNetwork,
     FusionNetworkSettings,
 )
-from mmedge_lab.training.window_batches import WindowBatch, WindowSource
 from mmedge_lab.training.window_judging import Maps, judge
-from mmedge_lab.training.window_set import Window, WindowSet
+from mmedge_lab.training.window_set import Window, WindowBatch, WindowSet, WindowSource
 from mmedge_ros.core.data_types import CAMERA, RADAR
 
 _FORMAT = 1

@@ -8,8 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.training.window_batches import WindowBatch, joined
-from mmedge_lab.training.window_set import Window, WindowConfiguration, WindowSet
+from mmedge_lab.training.window_set import (
+    Window,
+    WindowBatch,
+    WindowConfiguration,
+    WindowSet,
+    joined,
+)
 from mmedge_lab.training.window_truth import TrueObjects
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.feature_grid import (

@@ -81,14 +81,6 @@ def test_where_nothing_is_told_the_table_keeps_its_say() -> None:
     assert beside_the_table(height_tells=False)[1] <= 0.001
 
 
-def test_choosing_by_the_truth_costs_nothing_and_by_its_contrary_much() -> None:
-    some = windows(3, 0)
-    truth = np.repeat(some.values[:, None], COUNT, axis=1)
-    load = loads(SPACE)
-    assert regrets(some.values, truth, load) == pytest.approx(0.0)
-    assert regrets(some.values, -truth, load).min() > 0.01
-
-
 def course(people: list[float]) -> ConfigurationCourse:
     count = len(people)
     known = np.tile(np.arange(count, dtype=float)[:, None], len(Indicators._fields))

@@ -37,10 +37,3 @@ def test_flights_without_ground_truth_are_refused_at_once(place: Path) -> None:
     assert 'ground truth is needed' in done.stderr
     assert '--pseudo-labels' in done.stderr
     assert not (place / '.out.training').exists()
-
-
-@pytest.mark.parametrize('frames', ['3', '9:3', 'a:b', ':-1'])
-def test_frames_that_are_no_span_are_refused(place: Path, frames: str) -> None:
-    done = run(place, '--pseudo-labels', 'yolox_nano', '--frames', frames)
-    assert done.exit_code == 2
-    assert '--frames' in done.stderr

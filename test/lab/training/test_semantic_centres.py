@@ -58,24 +58,6 @@ def test_who_asks_for_fewer_errors_gets_fewer_recalls() -> None:
     assert shares[0][1] >= shares[1][1]
 
 
-def test_few_objects_prove_nothing() -> None:
-    known, held = objects(600, 1), objects(20, 2)
-    assert np.isinf(fit_semantic_centres(*known, *held, 0.02).thresholds).all()
-
-
-def test_a_class_without_a_vector_is_near_to_nothing_until_it_is_met() -> None:
-    known, held = objects(600, 1), objects(800, 2)
-    memory = SemanticMemory(fit_semantic_centres(*known, *held, 0.05, classes=CLASSES + 1))
-    assert memory.classes == CLASSES + 1
-    lookup = memory.lookup()
-    odd = [np.full(SIZE, 5.0) + 3.0 * np.eye(SIZE)[CLASSES + 2] for _ in range(2)]
-    for layer, vector in enumerate(odd):
-        assert memory.similarity(vector, layer)[CLASSES] == 0.0
-        lookup.add(vector)
-    memory.classified(lookup, CLASSES, 0.95)
-    assert memory.similarity(odd[0], 0)[CLASSES] > 0.99
-
-
 OF_THREE = np.arange(300) % 3
 
 

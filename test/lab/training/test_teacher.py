@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
-from painted_crossing import FOCAL, TALL, walker, write_crossing
+from painted_crossing import walker, write_crossing
 
 from mmedge_lab.training.teacher import Teacher
 from mmedge_lab.training.window_truth import window_truth
@@ -59,14 +58,3 @@ def test_sure_boxes_are_true_and_doubtful_ones_do_not_count(flight: Path, teach)
     objects = window_truth(truth, [stamp_ns]).at(stamp_ns)
     assert objects.boxes[0].tolist() == pytest.approx(list(SURE.box), abs=0.01)
     assert objects.clear.tolist() == [True, False]
-
-
-def test_ranges_follow_from_the_heights_of_whole_boxes(flight: Path, teach) -> None:
-    cut = Detection(Box(100.0, 150.0, 120.0, 239.5), 0.9, 'person')
-    teach(SURE, cut)
-    with Recording(flight) as recording:
-        truth = Teacher(Path('t'))(recording)
-    frame = truth.frame_at(truth.stamps_ns[0])
-    assert frame is not None
-    assert frame.ranges[0] == pytest.approx(FOCAL * TALL / SURE.box.height, rel=0.05)
-    assert np.isnan(frame.ranges[1])

@@ -23,7 +23,6 @@ from mmedge_lab.training.user_levels import (
     ascending,
     build_bundle,
     class_labels,
-    named_levels,
     try_network,
 )
 from mmedge_ros.adaptation.bundle_configurations import (
@@ -33,7 +32,6 @@ from mmedge_ros.adaptation.bundle_configurations import (
     bundle_unit_times,
 )
 from mmedge_ros.core.data_types import CAMERA, RADAR
-from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.replay.ground_truth import TrueFrame
 
@@ -124,29 +122,6 @@ def test_a_network_that_hangs_is_given_up(tmp_path: Path) -> None:
     path = endless_network(tmp_path / 'a.onnx')
     with pytest.raises(TrainingError, match=r"level 'slow' .* not done after 2 s; use a smaller"):
         try_network('slow', path, [picture()], longest=2.0)
-
-
-@pytest.mark.parametrize(
-    ('texts', 'words'),
-    [
-        (['small'], 'does not read NAME=FILE'),
-        (['../x={a}'], 'does not read NAME=FILE'),
-        (['any={a}'], 'does not read NAME=FILE'),
-        (['one={a}', 'one={b}'], "level 'one' is named twice"),
-        (['one={a}', 'two={a}'], "levels 'one' and 'two' are one and the same"),
-        (['one={a}', 'two={copy}'], "levels 'one' and 'two' are one and the same"),
-        (['one={a}.none'], 'do not exist'),
-        ([], '0 levels'),
-    ],
-)
-def test_wrong_levels_are_told(tmp_path: Path, texts: list[str], words: str) -> None:
-    files = {
-        'a': write_tiny_detector(tmp_path / 'a.onnx'),
-        'b': write_tiny_detector(tmp_path / 'b.onnx', score=0.5),
-        'copy': write_tiny_detector(tmp_path / 'copy.onnx'),
-    }
-    with pytest.raises((TrainingError, EncodingError), match=words):
-        named_levels([text.format(**files) for text in texts])
 
 
 def test_the_usual_names_must_mean_ascending_cost() -> None:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hand_made_features import AWAY, hand_made_flight
 
-from mmedge_lab.training.window_batches import WindowBatch, joined
 from mmedge_lab.training.window_judging import judge
-from mmedge_lab.training.window_set import WindowConfiguration, WindowSet
+from mmedge_lab.training.window_set import WindowBatch, WindowConfiguration, WindowSet, joined
 from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.encoding.feature_grid import MAP_SHAPE, SEMANTIC_CHANNELS
 

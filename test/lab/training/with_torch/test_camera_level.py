@@ -94,20 +94,6 @@ def blob_of(picture: np.ndarray, size: tuple[int, int] = SIZE) -> np.ndarray:
     return letterbox.blob
 
 
-def test_a_network_becomes_five_stages_that_can_be_left_between(stages: list[Path]) -> None:
-    assert [path.name for path in stages] == [f'small_{n}.onnx' for n in (1, 2, 3, 4, 5)]
-    tapped = TappedNetwork(stages)
-    state = tapped.start(blob_of(pictures(1)[0]))
-    sizes = [state.activation.shape[2:]]
-    while state.block < 4:
-        state = tapped.advance(state)
-        sizes.append(state.activation.shape[2:])
-        assert state.pooled.shape == (state.activation.shape[1],)
-    assert sizes == [(32, 40), (16, 20), (8, 10), (4, 5)]
-    assert set(state.tensors) == {'p3', 'p4', 'p5'}
-    assert tapped.finish(state)['grid'].shape == (1, 64, 30, 40)
-
-
 def test_the_semantics_of_a_grid_say_what_the_detections_say(stages: list[Path]) -> None:
     outputs = TappedNetwork(stages).run(blob_of(pictures(1, seed=6)[0]))
     detections = outputs['detections'][0].T

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mmedge_lab.training.fusion_loss import FusionLoss, complete_iou, iou
-from mmedge_lab.training.window_batches import UnitBatch, WindowBatch
+from mmedge_lab.training.window_set import UnitBatch, WindowBatch
 from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS, VALUES, empty_semantics
 
 NOTHING = np.zeros(0, np.float32)

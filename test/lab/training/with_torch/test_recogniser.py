@@ -13,7 +13,6 @@ from mmedge_lab.training.crop_set import CROP_SIZE, CropSet, SeenCrop, crop_set
 from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork
 from mmedge_lab.training.recogniser_labels import CLASSES, LabelFacts
 from mmedge_lab.training.recogniser_session import (
-    fit_memory,
     learned,
     write_recogniser,
 )
@@ -82,12 +81,3 @@ def test_crops_in_flight_are_about_those_that_were_learned_from(crops: CropSet) 
     in_flight = [crop_input(crop, BOX, FORM)[0] for crop in crops.crops[::40]]
     # In flight they are cut at whole pixels: edges lie half a pixel beside.
     assert np.abs(np.array(in_flight) - learned_from).mean() < 0.06
-
-
-def test_a_class_that_no_crop_shows_has_no_centre(
-    crops: CropSet, network: RecogniserNetwork
-) -> None:
-    few = crops.rows(crops.facts[:, 0] != 3)
-    fitted, _ = fit_memory(network, few)
-    assert fitted.counts[3] == 0.0
-    assert fitted.counts[0] > 0.0
