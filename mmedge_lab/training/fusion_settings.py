@@ -10,7 +10,8 @@ from mmedge_ros.core.data_types import NS_PER_S
 
 NARROW, WIDE = 'narrow', 'wide'
 LEVELS = ('small', 'medium', 'large')
-SHIFT, DIFFERENCES, AGGREGATION = 'shift', 'differences', 'aggregation'
+# Parts of the temporal aggregation, by the names of the switches of `Aggregator`.
+PARTS = ('shift', 'differences', 'aggregation')
 
 
 class CameraLevel(NamedTuple):
@@ -50,8 +51,7 @@ class FusionSettings:
     ``window`` and ``stride`` (s) are those of the flight; every ``thinning``-th window end is
     taken in one epoch, others in the next; the radar's networks learn from every
     ``radar_step``-th scan. Rates (Hz, 0 = native) are drawn per batch.
-    For comparison, ``without`` leaves out parts of the aggregation (SHIFT, DIFFERENCES,
-    AGGREGATION).
+    For comparison, ``without`` leaves out parts of the aggregation, of `PARTS`.
     """
 
     epochs: int = 8

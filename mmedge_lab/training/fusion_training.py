@@ -17,15 +17,11 @@ from mmedge_lab.training.epoch_training import BFLOAT16, EpochTraining, Training
 from mmedge_lab.training.feature_cache import SHAPES
 from mmedge_lab.training.fusion_loss import FusionLoss
 from mmedge_lab.training.fusion_settings import (
-    AGGREGATION,
-    DIFFERENCES,
-    SHIFT,
     FusionSettings,
 )
 from mmedge_lab.training.networks.fusion_network import (
     FusionBatch,
     FusionNetwork,
-    FusionNetworkSettings,
 )
 from mmedge_lab.training.window_judging import Maps, judge
 from mmedge_lab.training.window_set import Window, WindowBatch, WindowSet, WindowSource
@@ -66,7 +62,7 @@ class FusionTraining(EpochTraining):
             )
         self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
         torch.manual_seed(settings.seed)
-        network = FusionNetwork(network_settings(settings))
+        network = FusionNetwork(settings.without)
         network.set_statistics(*(channel_statistics(windows, k) for k in (CAMERA, RADAR)))
         self._best: dict[str, Any] | None = None
         self.figures: list[float] = []
@@ -131,15 +127,6 @@ class FusionTraining(EpochTraining):
         self._best, self.figures = content['best'], list(content['figures'])
 
 
-def network_settings(settings: FusionSettings) -> FusionNetworkSettings:
-    """Return what makes the network that a training is for."""
-    return FusionNetworkSettings(
-        shift=SHIFT not in settings.without,
-        differences=DIFFERENCES not in settings.without,
-        aggregation=AGGREGATION not in settings.without,
-    )
-
-
 def load_network(checkpoint: Path) -> Any:
     """Return the best network of a training that has ended, for judging.
 
@@ -147,9 +134,7 @@ def load_network(checkpoint: Path) -> Any:
     """
     content = load_checkpoint(checkpoint)
     try:
-        known = content['settings']
-        settings = FusionSettings(without=tuple(known['without']))
-        network = FusionNetwork(network_settings(settings))
+        network = FusionNetwork(content['settings']['without'])
         network.load_state_dict(content['best'] or content['average'])
     except (KeyError, TypeError, ValueError, RuntimeError) as err:
         raise TrainingError(f'{checkpoint} is of no fusion training ({str(err)[:200]})') from err

@@ -6,13 +6,14 @@ The head corrects the output of the camera's own head, and adds ranges.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mmedge_lab.training.fusion_settings import PARTS
 from mmedge_lab.training.networks.aggregator import (
     WIDTH,
     Aggregator,
@@ -121,33 +122,18 @@ class FusionBatch(NamedTuple):
     radar_valid: Tensor
 
 
-@dataclass(frozen=True)
-class FusionNetworkSettings:
-    """What the network is made of; see `Aggregator` for the switches."""
-
-    shift: bool = True
-    differences: bool = True
-    aggregation: bool = True
-    width: int = WIDTH
-
-
 class FusionNetwork(nn.Module):  # type: ignore[misc]
-    """Grids of a window's units to maps (B, 54, 30, 40); see `FusionHead` for their channels."""
+    """Grids of a window's units to maps (B, 54, 30, 40); see `FusionHead` for their channels.
 
-    def __init__(self, settings: FusionNetworkSettings | None = None) -> None:
+    :param without: parts of the aggregation that are left out, see `FusionSettings`
+    """
+
+    def __init__(self, without: Collection[str] = ()) -> None:
         super().__init__()
-        self.settings = s = settings or FusionNetworkSettings()
-        self.camera, self.radar = (
-            Aggregator(
-                channels,
-                s.width,
-                shift=s.shift,
-                differences=s.differences,
-                aggregation=s.aggregation,
-            )
-            for channels in (CAMERA_CHANNELS, RADAR_CHANNELS)
-        )
-        self.head = FusionHead(CAMERA_CHANNELS, RADAR_CHANNELS, s.width)
+        switches = {part: part not in without for part in PARTS}
+        self.camera = Aggregator(CAMERA_CHANNELS, **switches)
+        self.radar = Aggregator(RADAR_CHANNELS, **switches)
+        self.head = FusionHead(CAMERA_CHANNELS, RADAR_CHANNELS)
 
     def set_statistics(self, camera: tuple[Tensor, Tensor], radar: tuple[Tensor, Tensor]) -> None:
         """Enter mean and standard deviation per channel, (64,) and (20,), before training."""

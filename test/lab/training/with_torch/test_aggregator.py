@@ -17,7 +17,6 @@ from mmedge_lab.training.networks.export import export_fusion
 from mmedge_lab.training.networks.fusion_network import (
     FusionBatch,
     FusionNetwork,
-    FusionNetworkSettings,
 )
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
@@ -112,10 +111,10 @@ def test_differences_do_not_telescope(differences: bool) -> None:
 # ------------------------------------------------------------------------------ in flight
 
 
-def fusion(seed: int = 0, **switches: bool) -> FusionNetwork:
+def fusion(seed: int = 0, *without: str) -> FusionNetwork:
     """Return a network whose last layer is not zero."""
     torch.manual_seed(seed)
-    network = FusionNetwork(FusionNetworkSettings(**switches)).eval()
+    network = FusionNetwork(without).eval()
     with torch.no_grad():
         torch.nn.init.normal_(network.head.last.weight, std=0.05)
     return network
@@ -201,5 +200,5 @@ def test_what_streams_in_flight_equals_a_batch(
 
 @pytest.mark.parametrize('switch', ['shift', 'differences', 'aggregation'])
 def test_ablated_networks_are_exported_too(switch: str, tmp_path: Path) -> None:
-    check = export_fusion(fusion(**{switch: False}), tmp_path, half=False)
+    check = export_fusion(fusion(0, switch), tmp_path, half=False)
     assert check.maps < LARGEST_DIFFERENCE
