@@ -27,11 +27,7 @@ from mmedge_lab.simulation.flight_bag import (
     FlightRecord,
     write_flight,
 )
-from mmedge_lab.simulation.flight_folder import (
-    FlightDescription,
-    read_description,
-    whole_folder,
-)
+from mmedge_lab.simulation.flight_folder import FlightDescription, read_description, whole_folder
 from mmedge_lab.simulation.flight_messages import CAMERA_FRAME, RADAR_FRAME, FlightMessages
 from mmedge_lab.simulation.flight_schedule import (
     BATTERY_REPORT,

@@ -14,13 +14,7 @@ import cv2
 import numpy as np
 
 from mmedge_lab.simulation.light import lamp_light, level_ground_light
-from mmedge_lab.simulation.textures import (
-    Floats,
-    Image,
-    lattice_noise,
-    pyramid,
-    surface_tile,
-)
+from mmedge_lab.simulation.textures import Floats, Image, lattice_noise, pyramid, surface_tile
 from mmedge_lab.simulation.world import Ground, Lamp, World
 from mmedge_ros.core.data_types import FloatArray
 

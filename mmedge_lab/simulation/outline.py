@@ -14,13 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.simulation.view import (
-    OUTLINE_POINTS,
-    SHIFT,
-    View,
-    fixed_point,
-    sphere_outlines,
-)
+from mmedge_lab.simulation.view import OUTLINE_POINTS, SHIFT, View, fixed_point, sphere_outlines
 from mmedge_lab.simulation.world import Body, Mover, MoverState
 from mmedge_ros.core.data_types import Box, FloatArray
 

@@ -11,13 +11,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from mmedge_lab.simulation.compositing import (
-    CanvasArea,
-    area_within,
-    lay_over,
-    mix_colour,
-    tinted,
-)
+from mmedge_lab.simulation.compositing import CanvasArea, area_within, lay_over, mix_colour, tinted
 from mmedge_lab.simulation.light import air_colour, clearness, lamps_at
 from mmedge_lab.simulation.painting_order import Standing
 from mmedge_lab.simulation.textures import Image, pyramid

@@ -11,13 +11,7 @@ import itertools
 
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.flight_set import PlannedFlight
-from mmedge_lab.simulation.scenario import (
-    DISTANCES,
-    LIGHTS,
-    SURROUNDINGS,
-    Scenario,
-    scenarios,
-)
+from mmedge_lab.simulation.scenario import DISTANCES, LIGHTS, SURROUNDINGS, Scenario, scenarios
 
 # The test set varies one thing at a time from here.
 BASELINE = Scenario('street', 'day', 'middle')

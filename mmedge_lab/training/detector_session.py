@@ -26,11 +26,7 @@ from mmedge_lab.training.bundle_files import (
     software_facts,
     write_manifest,
 )
-from mmedge_lab.training.checkpoint import (
-    save_checkpoint,
-    work_beside,
-    work_folder,
-)
+from mmedge_lab.training.checkpoint import save_checkpoint, work_beside, work_folder
 from mmedge_lab.training.detector_evaluation import accuracy_by_set
 from mmedge_lab.training.detector_training import (
     DetectorSettings,

@@ -16,13 +16,8 @@ from mmedge_lab.training.checkpoint import load_checkpoint
 from mmedge_lab.training.epoch_training import BFLOAT16, EpochTraining, TrainingParameters
 from mmedge_lab.training.feature_cache import SHAPES
 from mmedge_lab.training.fusion_loss import FusionLoss
-from mmedge_lab.training.fusion_settings import (
-    FusionSettings,
-)
-from mmedge_lab.training.networks.fusion_network import (
-    FusionBatch,
-    FusionNetwork,
-)
+from mmedge_lab.training.fusion_settings import FusionSettings
+from mmedge_lab.training.networks.fusion_network import FusionBatch, FusionNetwork
 from mmedge_lab.training.window_judging import Maps, judge
 from mmedge_lab.training.window_set import Window, WindowBatch, WindowSet, WindowSource
 from mmedge_ros.core.data_types import CAMERA, RADAR

@@ -23,13 +23,7 @@ from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_
 from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load_flight
 from mmedge_lab.training import OnShare, Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import enter_section, file_entry, new_bundle, require_free
-from mmedge_lab.training.certificate import (
-    FEWEST_SEEDS,
-    Certificate,
-    FlightLoss,
-    by_seed,
-    certify,
-)
+from mmedge_lab.training.certificate import FEWEST_SEEDS, Certificate, FlightLoss, by_seed, certify
 from mmedge_lab.training.checkpoint import work_beside
 from mmedge_lab.training.dense_training import (
     DenseFit,

@@ -25,11 +25,7 @@ from mmedge_lab.simulation.flight_folder import read_description
 from mmedge_lab.simulation.world import LABELS
 from mmedge_lab.training import OnShare, TrainingError
 from mmedge_lab.training.checkpoint import read_index, whole_folder
-from mmedge_lab.training.flight_pictures import (
-    LabelledPicture,
-    count_pictures,
-    labelled_pictures,
-)
+from mmedge_lab.training.flight_pictures import LabelledPicture, count_pictures, labelled_pictures
 from mmedge_ros.replay.ground_truth import TrueFrame
 from mmedge_ros.report.truth_matching import MINIMUM_HEIGHT, MINIMUM_VISIBILITY
 from mmedge_ros.sensing import SensingError

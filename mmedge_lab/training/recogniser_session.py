@@ -16,13 +16,7 @@ from mmedge_lab.simulation.world import LABELS
 from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import enter_section, file_entry, new_bundle, require_free
 from mmedge_lab.training.checkpoint import work_beside, work_folder
-from mmedge_lab.training.crop_set import (
-    CropSet,
-    fitted_on,
-    judged,
-    learned,
-    write_crops,
-)
+from mmedge_lab.training.crop_set import CropSet, fitted_on, judged, learned, write_crops
 from mmedge_lab.training.network_export import write_graph
 from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork
 from mmedge_lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, label_of

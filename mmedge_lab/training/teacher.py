@@ -19,13 +19,7 @@ from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.replay.ground_truth import (
-    BODY_MIDDLE,
-    PERSON,
-    GroundTruth,
-    TrueObject,
-    TrueScene,
-)
+from mmedge_ros.replay.ground_truth import BODY_MIDDLE, PERSON, GroundTruth, TrueObject, TrueScene
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_image

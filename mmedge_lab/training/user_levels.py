@@ -24,12 +24,7 @@ from mmedge_lab.judging.detector_accuracy import judge_detector
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator, as_jpeg
 from mmedge_lab.training import Report, TrainingError
-from mmedge_lab.training.bundle_files import (
-    file_entry,
-    new_bundle,
-    require_free,
-    write_manifest,
-)
+from mmedge_lab.training.bundle_files import file_entry, new_bundle, require_free, write_manifest
 from mmedge_lab.training.scene_pictures import truth_of
 from mmedge_lab.worker_processes import WorkError, value_within
 from mmedge_ros import __version__

@@ -18,11 +18,7 @@ from typer.testing import CliRunner, Result
 
 from mmedge_lab.judging.bundle_evaluation import EvaluationRequest, bundle_bench
 from mmedge_lab.judging.bundle_under_test import NOMINAL, open_bundle
-from mmedge_lab.simulation.flight_folder import (
-    FLIGHT_FILE,
-    FlightDescription,
-    read_description,
-)
+from mmedge_lab.simulation.flight_folder import FLIGHT_FILE, FlightDescription, read_description
 from mmedge_ros.commands.main import app
 
 

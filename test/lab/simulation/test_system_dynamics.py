@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from mmedge_lab.simulation.build import build_world
-from mmedge_lab.simulation.system_dynamics import (
-    RADAR_MIN_VOLTS,
-    SystemDynamics,
-)
+from mmedge_lab.simulation.system_dynamics import RADAR_MIN_VOLTS, SystemDynamics
 from mmedge_lab.simulation.world import World
 
 SECONDS = 10.0

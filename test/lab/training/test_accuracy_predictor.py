@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.accuracy_predictor import (
-    errors,
-    learn,
-    loads,
-    predicted,
-    regrets,
-)
+from mmedge_lab.training.accuracy_predictor import errors, learn, loads, predicted, regrets
 from mmedge_lab.training.accuracy_predictor_samples import (
     LEARNT_RATES,
     ConfigurationCourse,

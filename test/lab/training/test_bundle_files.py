@@ -9,12 +9,7 @@ import pytest
 from tiny_detector import write_tiny_detector
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.bundle_files import (
-    file_entry,
-    new_bundle,
-    require_free,
-    write_manifest,
-)
+from mmedge_lab.training.bundle_files import file_entry, new_bundle, require_free, write_manifest
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 
 

@@ -6,13 +6,7 @@ import math
 
 import numpy as np
 
-from mmedge_lab.training.certificate import (
-    FlightLoss,
-    certify,
-    fixed_sequence,
-    p_value,
-    total,
-)
+from mmedge_lab.training.certificate import FlightLoss, certify, fixed_sequence, p_value, total
 
 
 def seeds(count: int, lost: float, missed: int = 0, early: int = 20) -> list[FlightLoss]:

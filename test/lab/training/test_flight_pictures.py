@@ -10,10 +10,7 @@ from bag_fixtures import write_bag
 from painted_flight import Seen, write_painted_flight
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.flight_pictures import (
-    count_pictures,
-    labelled_pictures,
-)
+from mmedge_lab.training.flight_pictures import count_pictures, labelled_pictures
 
 BOX = (100.0, 50.0, 120.0, 110.0)
 

@@ -18,12 +18,7 @@ from mmedge_lab.training import gate_training
 from mmedge_lab.training.certificate import FlightLoss
 from mmedge_lab.training.dense_training import DenseFit
 from mmedge_lab.training.gate_loop import LoopSettings
-from mmedge_lab.training.gate_training import (
-    THRESHOLDS,
-    GateSetting,
-    collect_samples,
-    try_gate,
-)
+from mmedge_lab.training.gate_training import THRESHOLDS, GateSetting, collect_samples, try_gate
 from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
 from mmedge_ros.windows.bundle_gate import bundle_gate

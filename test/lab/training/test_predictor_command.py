@@ -19,11 +19,7 @@ from mmedge_lab.training.accuracy_predictor_samples import (
     caching_pipeline,
     replayed_space,
 )
-from mmedge_ros.adaptation.bundle_configurations import (
-    bundle_predictor,
-    bundle_space,
-    manifest_of,
-)
+from mmedge_ros.adaptation.bundle_configurations import bundle_predictor, bundle_space, manifest_of
 from mmedge_ros.adaptation.learned_accuracy import WEIGHTS
 from mmedge_ros.core.data_types import Configuration
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline

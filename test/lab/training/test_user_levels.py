@@ -8,11 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from hand_made_networks import (
-    BOX,
-    endless_network,
-    ultralytics_network,
-)
+from hand_made_networks import BOX, endless_network, ultralytics_network
 from tiny_detector import write_tiny_detector
 
 from mmedge_lab.training import TrainingError

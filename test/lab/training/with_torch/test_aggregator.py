@@ -14,10 +14,7 @@ from hypothesis import strategies as st
 
 from mmedge_lab.training.networks.aggregator import Aggregator
 from mmedge_lab.training.networks.export import export_fusion
-from mmedge_lab.training.networks.fusion_network import (
-    FusionBatch,
-    FusionNetwork,
-)
+from mmedge_lab.training.networks.fusion_network import FusionBatch, FusionNetwork
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, UnitKey
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS
 from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime

@@ -10,10 +10,7 @@ import torch
 from hand_made_features import hand_made_flight
 
 from mmedge_lab.training.fusion_settings import FusionSettings
-from mmedge_lab.training.fusion_training import (
-    FusionTraining,
-    run_network,
-)
+from mmedge_lab.training.fusion_training import FusionTraining, run_network
 from mmedge_lab.training.window_judging import judge
 from mmedge_lab.training.window_set import Window, WindowConfiguration, WindowSet
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_lab.training.gate_training import (
-    GateSamples,
-    GateTrainingSettings,
-    train_gate,
-)
+from mmedge_lab.training.gate_training import GateSamples, GateTrainingSettings, train_gate
 from mmedge_ros.windows.gate_features import FIELDS
 
 LEAD, PEOPLE = FIELDS.index('lead'), FIELDS.index('people')

@@ -8,11 +8,7 @@ import pytest
 from mmedge_lab.policies.imputation import PERSON_FIELDS
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.dense_training import DenseSettings
-from mmedge_lab.training.imputation_training import (
-    ImputationSamples,
-    judge_imputer,
-    train_imputer,
-)
+from mmedge_lab.training.imputation_training import ImputationSamples, judge_imputer, train_imputer
 
 FEW = DenseSettings(epochs=20)
 

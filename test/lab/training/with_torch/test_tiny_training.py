@@ -12,9 +12,7 @@ from painted_flight import write_painted_set
 
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.detector_session import DetectorRequest, train_detector
-from mmedge_lab.training.detector_training import (
-    DetectorSettings,
-)
+from mmedge_lab.training.detector_training import DetectorSettings
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 
 SUPPORT = Path(__file__).resolve().parents[3] / 'support'
