@@ -16,15 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mmedge_ros.adaptation.battery_charge import EMPTY_CELL_VOLTS, FULL_CELL_VOLTS
 from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.core.parameter import group, parameter
 from mmedge_ros.monitoring.hysteresis import Hysteresis, Level, Limits
 from mmedge_ros.monitoring.system_state import SystemState
 
-# A full lithium polymer cell; a little above, as meters are off.
-_FULL_CELL_VOLTS = 4.25
-# Of one that is not flown on any more.
-_EMPTY_CELL_VOLTS = 3.0
 # A slope looks so far back, and needs at least so much (s).
 _SLOPE_SPAN, _SLOPE_SHORTEST, _MOST_VALUES = 8.0, 3.0, 200
 # Scans are counted over this (s), stamps farther apart are of another clock. A change of the rate
@@ -263,7 +260,7 @@ class CapsPolicy:
             return NO_CAPS
         chosen = self._parameters.bad if worst is Level.ERROR else self._parameters.worrying
         reasons = tuple(grade.reason for grade in self._grades if grade.level > Level.OK)
-        return _caps(chosen, reasons)
+        return caps_of(chosen.camera_rate, chosen.radar_rate, chosen.level, reasons)
 
     def _figures(self, p: CapsParameters) -> list[_Figure]:
         def above(worrying: float, bad: float = math.nan) -> Limits:
@@ -312,9 +309,9 @@ class CapsPolicy:
         return max(state.temperature, min(coming, self._parameters.temperature_bad))
 
     def _cell_volts(self, state: SystemState) -> float:
-        cells = self._parameters.cells or math.ceil(self._highest_volts / _FULL_CELL_VOLTS)
+        cells = self._parameters.cells or math.ceil(self._highest_volts / FULL_CELL_VOLTS)
         # A supply that is no flight battery, such as 5 V, is not graded.
-        flies = cells > 0 and self._highest_volts >= cells * _EMPTY_CELL_VOLTS
+        flies = cells > 0 and self._highest_volts >= cells * EMPTY_CELL_VOLTS
         return state.voltage / cells if flies else math.nan
 
 
@@ -322,10 +319,14 @@ def _throttled(state: SystemState) -> float:
     return math.nan if state.throttled is None else float(state.throttled)
 
 
-def _caps(chosen: WorryingCaps, reasons: tuple[str, ...]) -> Caps:
-    given = {CAMERA: chosen.camera_rate, RADAR: chosen.radar_rate}
+def caps_of(
+    camera_rate: float, radar_rate: float, level: str, reasons: tuple[str, ...], reuse: int = 1
+) -> Caps:
+    """Return caps on both modalities; rates (Hz) of 0 and a level of '' leave free."""
+    rates = {CAMERA: camera_rate, RADAR: radar_rate}
     return Caps(
-        {modality: rate for modality, rate in given.items() if rate > 0.0},
-        dict.fromkeys(given, chosen.level) if chosen.level else {},
+        {modality: rate for modality, rate in rates.items() if rate > 0.0},
+        dict.fromkeys(rates, level) if level else {},
         reasons,
+        {CAMERA: reuse} if reuse > 1 else {},
     )

@@ -1,36 +1,33 @@
-"""The loop that chooses configurations in flight: measure, predict, choose, change.
+"""The loop that chooses configurations in flight: measure, predict, choose, announce.
 
-Durations come from the units and decisions of the running pipeline, caps from the state of the
-system. From outside to inside: this loop, `change_rules`, `configuration_choice`, `optimizer`.
+Durations come from the units and decisions of the running pipeline, bounds from the state of the
+system. Six objects do the work: the `ConfigurationSpace`, its `FactorisedLatency`, the
+`Optimizer`, the `SensingBounds`, the `ChangeGuard` and the `ConfigurationMessages`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_ros.adaptation.accuracy_predictor import AccuracyPredictor, Indicators
-from mmedge_ros.adaptation.caps_policy import Caps, CapsParameters
-from mmedge_ros.adaptation.change_rules import ChangeRules, ChangeRulesParameters
+from mmedge_ros.adaptation.caps_policy import CapsParameters
+from mmedge_ros.adaptation.change_guard import ChangeGuard
+from mmedge_ros.adaptation.configuration_message import ConfigurationMessages, reason_of
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
 from mmedge_ros.adaptation.factorised_latency import FactorisedLatency
-from mmedge_ros.adaptation.latency_budget import (
-    LatencyBudget,
-    LatencyBudgetParameters,
-    LatencyDemand,
-)
-from mmedge_ros.adaptation.load_guard import LoadGuard, LoadGuardParameters
+from mmedge_ros.adaptation.latency_budget import LatencyDemand
+from mmedge_ros.adaptation.optimizer import Choice, Optimizer, OptimizerParameters
 from mmedge_ros.adaptation.placement import Placement
 from mmedge_ros.adaptation.power_policy import PowerParameters
-from mmedge_ros.adaptation.predicted_latency import ProvenLatency
-from mmedge_ros.adaptation.release_watch import ReleaseWatch
+from mmedge_ros.adaptation.predicted_latency import PredictedLatency
 from mmedge_ros.adaptation.scene_indicators import SceneIndicators
-from mmedge_ros.adaptation.sensing_bounds import ConfigurationIssue, SensingBounds
+from mmedge_ros.adaptation.sensing_bounds import SensingBounds, SensingLimits
 from mmedge_ros.adaptation.unit_time_profile import UnitTimeProfile
-from mmedge_ros.core.data_types import Configuration, ModalityConfiguration, Trail
+from mmedge_ros.core.data_types import Configuration, Trail
 from mmedge_ros.core.parameter import group, parameter
 from mmedge_ros.monitoring.system_state import SystemState
 
@@ -38,7 +35,10 @@ _NS = 1e-9
 # A longer gap between decisions (s, beyond the limit) counts as a late one.
 _SILENCE = 0.3
 _TOO_MUCH = 'late decisions: not more than the machine keeps up with'
+# A configuration that replaces one that is too slow keeps this share of the limit, if any does.
+_CAREFUL = 0.9
 
+FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 
@@ -69,11 +69,12 @@ class ConfigurationLoopParameters:
         0.05,
         10.0,
     )
-    budget: LatencyBudgetParameters = group(LatencyBudgetParameters)
-    guard: LoadGuardParameters = group(LoadGuardParameters)
+    # A configuration is announced so much earlier than it holds (s): every node has it when the
+    # first unit arrives that is taken under it.
+    lead: float = 0.02
     caps: CapsParameters = group(CapsParameters)
     power: PowerParameters = group(PowerParameters)
-    reconfiguration: ChangeRulesParameters = group(ChangeRulesParameters)
+    optimizer: OptimizerParameters = group(OptimizerParameters)
 
 
 @dataclass
@@ -104,32 +105,30 @@ class ConfigurationLoop:
         parameters: ConfigurationLoopParameters | None = None,
         placement: Placement | None = None,
     ) -> None:
-        self._parameters = p = parameters or ConfigurationLoopParameters()
-        self._predictor = predictor
+        p = parameters or ConfigurationLoopParameters()
+        self._space, self._predictor = space, predictor
         self._latency = FactorisedLatency(space, profile, p.stride)
-        self._proven = ProvenLatency(self._latency, self._latency.pace)
-        self._rules = ChangeRules(space, self._proven, p.window, p.reconfiguration)
-        self.bounds = SensingBounds(p.caps, p.power, placement)
-        self._guard = LoadGuard(p.guard)
-        self._release = ReleaseWatch()
-        self._load = math.nan
-        self._space = space
-        self.budget = LatencyBudget(p.budget)
+        self._optimizer = Optimizer(space.grid, p.optimizer)
+        self.bounds = SensingBounds(p.caps, p.power, placement, p.latency_limit)
+        self._guard = ChangeGuard()
+        self._messages = ConfigurationMessages(p.lead, p.window)
+        self._lead = p.lead
         self._has_levels = {o.modality: o.levels != ('',) for o in space.modalities}
         self.counts = LoopCounts()
         # Fed from outside with units and tracks; None where the predictor does not use it.
         self.scene = SceneIndicators() if predictor.uses_indicators else None
-        self._issue = ConfigurationIssue(p.reconfiguration.lead)
         self.reasons: tuple[str, ...] = ()
-        # That of the configuration in use.
         self._limit = p.latency_limit
         self._decided_at = math.inf
-        self._running: tuple[ModalityConfiguration, ...] = ()
+        # What was chosen last, before bounds; its number in the space; the reasons it has.
+        self._wanted = Configuration()
+        self._index: int | None = None
+        self._told: tuple[str, ...] = ()
 
     @property
     def current(self) -> Configuration | None:
         """The configuration that was issued last."""
-        return self._issue.current
+        return self._messages.current
 
     @property
     def rejected(self) -> int:
@@ -173,19 +172,18 @@ class ConfigurationLoop:
             self._latency.observe_transport(spent['transport_features'], now)
         if 'fusion' in spent:
             self._latency.observe_fusion(spent['fusion'], now)
-        self._guard.decided(late, now, self._proven.is_explained(self._limit))
-        self._proven.decided(latency, now)
+        self._guard.decided(late, now, self._latency.proof.is_explained(self._limit))
+        self._latency.proof.decided(latency, now)
         self._decided_at = now
 
     def system_state(self, state: SystemState, now: float) -> None:
         """Take the state of battery and computer."""
         self.counts.states += 1
-        self._load = state.mean_cpu / 100.0
         self.bounds.take(state, now)
 
     def demanded(self, demand: LatencyDemand, now: float) -> bool:
         """Take what a consumer of decisions announces; return whether it is used."""
-        return self.budget.take(demand, now)
+        return self.bounds.budget.take(demand, now)
 
     def update(self, now_ns: int, now: float) -> Configuration | None:
         """Return a new configuration, or None while the present one stays.
@@ -194,54 +192,63 @@ class ConfigurationLoop:
         """
         self._count_silence(now)
         bounds = self.bounds.at(now)
-        limit, shorter = self.budget.limit(self._parameters.latency_limit, now)
-        caps = replace(bounds.caps, reasons=(*bounds.reasons, *shorter))
-        caps, within = self._guarded(caps, now)
-        self.reasons = caps.reasons
-        self._limit = limit
-        made = self._rules.step(
-            now_ns,
-            now,
-            self._predictor.predict(self.scene.now if self.scene else Indicators()),
-            limit,
-            caps,
-            within,
-            bounds.power,
-        )
-        if made is not None:
-            self._note_load(made, now)
-            self.bounds.configured(made, now)
-        wanted = self._rules.current
-        if wanted is None:
-            return None
-        if not self._predictor.is_measured:
-            # Numbers that only put configurations in order are no accuracy.
-            wanted = replace(wanted, predicted_accuracy=math.nan)
-        issued = self._issue.issued(wanted, bounds, now_ns)
+        self._limit = bounds.latency
+        self._guard.watch(self._latency.calibration.slowness, now)
+        too_much = (_TOO_MUCH,) if (self._latency.load > self._guard.bound).any() else ()
+        self.reasons = (*bounds.reasons, *too_much)
+        if self._messages.may_change(now_ns):
+            self._choose(bounds, now)
+        issued = self._messages.issued(self._wanted, bounds, now_ns)
         self.counts.changes += issued is not None
         return issued
+
+    def _choose(self, bounds: SensingLimits, now: float) -> None:
+        """Choose what is wanted from now on."""
+        predicted = self._latency.predict(now)
+        accuracy = self._predictor.predict(self.scene.now if self.scene else Indicators())
+        allowed = self._space.allowed(bounds.caps) & self._space.allowed(bounds.power)
+        within = allowed & self._guard.within(self._latency.load)
+        allowed = within if within.any() else allowed
+        chosen, forced = self._chosen(predicted, accuracy, allowed, now)
+        before, parts = self._wanted.modalities, self._space.parts(chosen.index)
+        if parts == before and self.reasons == self._told:
+            return
+        self._told = self.reasons
+        # Numbers that only put configurations in order are no accuracy.
+        known = float(accuracy[chosen.index]) if self._predictor.is_measured else math.nan
+        self._wanted = Configuration(
+            modalities=parts,
+            latency_limit=self._limit,
+            predicted_latency=chosen.latency if math.isfinite(chosen.latency) else math.nan,
+            predicted_accuracy=known,
+            reason=reason_of(chosen, parts, before or parts, self._limit, self.reasons),
+        )
+        self._latency.proof.configured(chosen.index, now + self._lead)
+        if parts != before:
+            self._guard.changed(float(self._latency.load[chosen.index]), forced, now)
+        self.bounds.configured(self._wanted, now)
+
+    def _chosen(
+        self, predicted: PredictedLatency, accuracy: FloatArray, allowed: BoolArray, now: float
+    ) -> tuple[Choice, bool]:
+        """Return the choice, and whether it is forced; a change that is not may have to wait."""
+        before, limit = self._index, self._limit
+        chosen = self._optimizer.best(predicted, accuracy, limit, allowed, before)
+        forced = chosen.forced
+        if before is None or chosen.index == before:
+            self._guard.content()
+        elif forced and chosen.feasible:
+            # What is known of a machine that just got slower is not the worst of it.
+            careful = self._optimizer.best(predicted, accuracy, _CAREFUL * limit, allowed, before)
+            chosen = careful if careful.feasible else chosen
+        elif not forced and not self._guard.allows(now):
+            only = np.zeros_like(allowed)
+            only[before] = True
+            chosen = self._optimizer.best(predicted, accuracy, limit, only, before)
+        self._index = chosen.index
+        return chosen, forced
 
     def _count_silence(self, now: float) -> None:
         """Count decisions that fail to arrive as late ones, after the first."""
         if now - self._decided_at > self._limit + _SILENCE:
             self._guard.decided(True, now)
-
-    def _guarded(self, caps: Caps, now: float) -> tuple[Caps, BoolArray | None]:
-        """Return the caps with one more reason, and (size,) what the load guard allows."""
-        if self._release.update(self._latency.calibration.slowness, self._load, now):
-            self._guard.lift(now)
-            self._rules.steadiness.forget(now)
-        load = self._latency.load
-        within = self._guard.within(load, now)
-        if (load > self._guard.bound).any():
-            caps = replace(caps, reasons=(*caps.reasons, _TOO_MUCH))
-        return caps, None if within.all() else within
-
-    def _note_load(self, made: Configuration, now: float) -> None:
-        index = self._space.index_of(made.modalities)
-        explained = self._proven.is_explained(self._limit)
-        self._proven.configured(index, now + self._parameters.reconfiguration.lead)
-        if index is not None and made.modalities != self._running:
-            self._running = made.modalities
-            self._guard.configured(float(self._latency.load[index]), now, explained)
-            self._release.configured(now)

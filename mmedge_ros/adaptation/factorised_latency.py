@@ -19,16 +19,14 @@ from scipy.special import ndtr, ndtri
 
 from mmedge_ros.adaptation import ConfigurationError
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
-from mmedge_ros.adaptation.predicted_latency import PredictedLatency
+from mmedge_ros.adaptation.predicted_latency import DecisionProof, PredictedLatency
 from mmedge_ros.adaptation.queueing import (
     ArrivalTimes,
     LastUnits,
     last_unit_quantiles,
     queue_lengths,
 )
-from mmedge_ros.adaptation.unit_time_calibration import (
-    UnitTimeCalibration,
-)
+from mmedge_ros.adaptation.unit_time_calibration import UnitTimeCalibration
 from mmedge_ros.adaptation.unit_time_profile import StageTime, UnitTimeProfile
 from mmedge_ros.core.clock import SteadyTime
 
@@ -64,6 +62,7 @@ class FactorisedLatency:
     """Predicts all configurations of a space from calibrated unit times.
 
     ``load`` (size,) is the work of each in busy seconds per second, a stand-in for energy too.
+    Decisions of the configuration in use correct its prediction: enter them in ``proof``.
 
     :param stride: between the ends of windows, s
     :raises ConfigurationError: if the profile lacks a level of the space
@@ -104,6 +103,7 @@ class FactorisedLatency:
                 kinds.append((options.modality, _FOLLOWED, profile.follow_time(options)))
         kinds += [('', _TRANSPORT, profile.transport), ('', _FUSION, profile.fusion)]
         self.calibration = UnitTimeCalibration(kinds)
+        self.proof = DecisionProof(self.pace)
         self._rates, self._used = np.array(rates), np.array(used)
         self._reuse = np.array(reuse, np.float64)
         # Where nothing is followed any kind serves: it is multiplied by zero.
@@ -194,7 +194,8 @@ class FactorisedLatency:
         spread = (np.log(upper) - log_total) / _Z95
         work = self._on_axes(self._busy / self._rates)
         delay = reduce(np.maximum, work).ravel() + median.sum()
-        return PredictedLatency(log_total, spread, self.load, delay)
+        predicted = PredictedLatency(log_total, spread, self.load, delay)
+        return self.proof.corrected(predicted, now)
 
     def _last_units(
         self, times: Iterable[FloatArray], follow: FloatArray

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from mmedge_ros.adaptation.caps_policy import Caps
 from mmedge_ros.adaptation.configuration_loop import ConfigurationLoopParameters, LoopCounts
+from mmedge_ros.adaptation.configuration_message import ConfigurationMessages
 from mmedge_ros.adaptation.configuration_space import ModalityOptions, highest_level
 from mmedge_ros.adaptation.placement import Placement
-from mmedge_ros.adaptation.sensing_bounds import ConfigurationIssue, SensingBounds
+from mmedge_ros.adaptation.sensing_bounds import SensingBounds
 from mmedge_ros.core.data_types import (
     CAMERA,
-    NS_PER_S,
     Configuration,
     ModalityConfiguration,
 )
@@ -41,13 +41,12 @@ class FixedConfiguration:
         self.reasons: tuple[str, ...] = ()
         self._options = [ModalityOptions(m, (), tuple(of)) for m, of in levels.items()]
         self._defaults = defaults
-        self._lead, self._window = p.reconfiguration.lead, p.window
-        self._issue = ConfigurationIssue(self._lead)
+        self._messages = ConfigurationMessages(p.lead, p.window)
 
     @property
     def current(self) -> Configuration | None:
         """The configuration that was issued last; None while all is as set up."""
-        return self._issue.current
+        return self._messages.current
 
     def system_state(self, state: SystemState, now: float) -> None:
         """Take the state of battery and computer at ``now`` (s, monotonic)."""
@@ -73,9 +72,7 @@ class FixedConfiguration:
         wanted = Configuration(modalities=parts, reason='; '.join(bounds.reasons) or _AS_SET_UP)
         if self.current is None and not bounds.reasons and not bounds.devices:
             return None
-        if self._holds_too_shortly(now_ns) and not self._wakes(bounds.stands_by):
-            return None
-        made = self._issue.issued(wanted, bounds, now_ns)
+        made = self._messages.issued(wanted, bounds, now_ns)
         if made is not None:
             self.counts.changes += 1
             self.bounds.configured(made, now)
@@ -90,16 +87,3 @@ class FixedConfiguration:
         level = levels[place] if place < own else ''
         reuse = max(c.reuse.get(modality, 1) for c in caps) if modality == CAMERA else 1
         return ModalityConfiguration(modality, rate, level, '', reuse)
-
-    def _holds_too_shortly(self, now_ns: int) -> bool:
-        before = self.current
-        if before is None:
-            return False
-        held = now_ns - before.effective_from_ns
-        return -self._lead * NS_PER_S <= held < self._window * NS_PER_S
-
-    def _wakes(self, stands_by: bool) -> bool:
-        """Whether the camera is to begin or end its rest, which does not wait."""
-        before = self.current
-        rested = before is not None and before.of(CAMERA).rate < 0.0
-        return rested is not stands_by

@@ -1,32 +1,51 @@
 """Exact search for the best configuration under a latency limit.
 
 Maximise the predicted accuracy A(c) over configurations c whose latency quantile L(c) is at
-most the limit (MMEdge, eq. 4-6). The paper searches greedily; a few thousand configurations
-are searched completely in less time.
+most the limit (MMEdge, eq. 4-6), with as much certainty as the predicted latencies allow. The
+paper searches greedily; a few thousand configurations are searched completely in less time.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mmedge_ros.adaptation.configuration_space import ConfigurationGrid
+from mmedge_ros.adaptation.predicted_latency import PredictedLatency
+from mmedge_ros.core.parameter import parameter
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+# A certainty below this is none: then the smallest violation is looked for instead.
+_LEAST_CERTAINTY = 0.05
+# Where nothing keeps the limit, what takes so many times as long is left for the least violation.
+_MUCH_LATER = 1.2
+# What keeps the limit with just the certainty there is must not fail by rounding.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class OptimizerParameters:
-    """When a better configuration is worth a change. Accuracies in 0..1.
+    """How certain a choice has to be, and when a better one is worth a change.
 
-    The defaults were measured: a headroom of 5 % costs nothing on latency tables, and a machine
-    whose unit times wander changes a third less often.
+    Accuracies are 0..1. The defaults were measured: a headroom of 5 % costs nothing on latency
+    tables, and a machine whose unit times wander changes a third less often.
     """
 
+    certainty: float = parameter(
+        0.95,
+        'Probability with which a configuration must keep the latency limit: scatter and '
+        'uncertainty together. Higher means fewer late decisions at less accuracy',
+        minimum=0.5,
+        maximum=0.999,
+    )
+    # Accuracy that a second of delay is worth: people move on while they are detected. Measured as
+    # streaming IoU that is lost by later decisions; 0 looks at the limit alone (1/s).
+    latency_price: float = 1.3
     # Accuracy by which another configuration must be better before it replaces one that still
     # keeps the limit. Less than flights can tell apart.
     hysteresis: float = 0.004
@@ -44,13 +63,17 @@ class Choice:
 
     ``feasible`` is False where nothing keeps the limit and the choice is the one that breaks
     it least; ``violation`` says by how much, in seconds (infinite where no latency is known).
-    ``caps_ignored`` is set where the caps allow nothing.
+    ``caps_ignored`` is set where the caps allow nothing. ``certainty`` is the probability with
+    which ``latency`` (s) is kept. ``forced``: what ran before may not go on, or is much later.
     """
 
     index: int
     feasible: bool
     violation: float = 0.0
     caps_ignored: bool = False
+    latency: float = math.nan
+    certainty: float = 1.0
+    forced: bool = True
 
 
 class Optimizer:
@@ -67,6 +90,66 @@ class Optimizer:
         self.parameters = parameters or OptimizerParameters()
         self._grid = grid
         self._all = np.ones(grid.size, bool)
+
+    def best(
+        self,
+        predicted: PredictedLatency,
+        accuracy: ArrayLike,
+        limit: float,
+        allowed: BoolArray | None = None,
+        current: int | None = None,
+    ) -> Choice:
+        """Return the best configuration for latencies that are known with some certainty only.
+
+        Ties go to the least load.
+
+        :param accuracy: (size,) predicted, 0..1
+        :param limit: latency limit, s
+        :param allowed: (size,) what the caps allow
+        :param current: configuration in use
+        """
+        candidates = self._all if allowed is None else allowed
+        certainty = self._certainty(predicted.best_chance(limit, candidates))
+        latency = predicted.quantiles(certainty)
+        is_certain = certainty >= self.parameters.certainty
+        # Without certainty nothing is feasible where loads are known: the least lets it recover.
+        choice = self.choose(
+            self._worth(predicted, accuracy),
+            latency,
+            limit if is_certain or predicted.load is None else -math.inf,
+            candidates,
+            predicted.load,
+            current,
+        )
+        taken = float(latency[choice.index])
+        feasible = choice.feasible and is_certain
+        latest = limit if feasible else _MUCH_LATER * taken
+        stays = current is not None and candidates[current] and latency[current] <= latest
+        without = not is_certain and predicted.load is not None
+        return replace(
+            choice,
+            feasible=feasible,
+            violation=0.0 if without else choice.violation,
+            latency=taken,
+            certainty=certainty,
+            forced=not stays,
+        )
+
+    def _worth(self, predicted: PredictedLatency, accuracy: ArrayLike) -> ArrayLike:
+        """Return the accuracies less what the delay of each costs."""
+        price = self.parameters.latency_price
+        if predicted.delay is None or price == 0.0:
+            return accuracy
+        known = known_numbers(accuracy, self._grid.size, math.nan)
+        delayed: FloatArray = known - price * predicted.delay
+        return delayed
+
+    def _certainty(self, best: float) -> float:
+        """Return the wanted certainty, or the most there is."""
+        wanted = self.parameters.certainty
+        if best >= wanted or best < _LEAST_CERTAINTY:
+            return wanted
+        return (1.0 - _ROUNDING) * best
 
     def choose(
         self,

@@ -5,7 +5,10 @@ perception may stand by and wake for events (CRITICAL), and between them (PROPOR
 alpha falls from 1 to 0. There the rate is not interpolated, as that breaks tracking: pictures are
 encoded less often instead, and objects followed in the others.
 
-The policy advises perception; it never speaks to the flight controller.
+What each state leaves can be read off `power_caps`. Its order is that of measured curves
+(docs/adaptation.md): encoding fewer pictures and following objects in the others costs the least
+accuracy for the time it saves, then the largest level, then scans of the radar, which save supply
+more than time. The policy advises perception; it never speaks to the flight controller.
 """
 
 from __future__ import annotations
@@ -15,9 +18,20 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from mmedge_ros.adaptation.battery_charge import BatteryCharge, Charge
+from mmedge_ros.adaptation.caps_policy import NO_CAPS, Caps, caps_of
 from mmedge_ros.core.parameter import parameter
 from mmedge_ros.monitoring.system_state import SystemState
 
+# At alpha 0 one picture of so many is encoded.
+SPARSEST = 6
+# From this alpha down, the most expensive level is not used any more; and the radar's rates (Hz).
+_LEVEL_ALPHA, _LEVEL = 1.0, 'medium'
+_RADAR = ((0.25, 5.0), (0.5, 10.0))
+# While perception is awake in CRITICAL.
+BURST_RATE = 10.0
+_CRITICAL_RADAR_RATE = 10.0
+# What nobody's safety hangs on comes this seldom (s) when nothing is left.
+_RAREST = 1.0
 # Where a battery was heard and is silent now.
 _LOST_ALPHA = 0.5
 
@@ -151,3 +165,31 @@ class PowerPolicy:
         if self.state.mode is mode and -self._p.step < rise < self._p.hysteresis / span:
             alpha = self.state.alpha
         return PowerState(mode, alpha, charge, f'{percent}: saving in proportion')
+
+
+def least_gap(alpha: float) -> float:
+    """Return the least time (s) between annotated pictures, or remembered ones; 0 at alpha 1."""
+    return _RAREST * (1.0 - alpha) if 0.0 <= alpha <= 1.0 else 0.0
+
+
+def power_caps(state: PowerState) -> Caps:
+    """Return what a state of power leaves to sensing, in CRITICAL while perception is awake.
+
+    The reason is without figures that change while the bounds do not.
+    """
+    if state.mode is PowerMode.UNCONSTRAINED:
+        return NO_CAPS
+    if state.mode is PowerMode.CRITICAL:
+        # In few pictures people must be found and confirmed: every one is encoded.
+        words = f'power critical: bursts of {BURST_RATE:g} Hz'
+        return caps_of(BURST_RATE, _CRITICAL_RADAR_RATE, _LEVEL, (words,))
+    reuse = 1 + round((SPARSEST - 1) * (1.0 - state.alpha))
+    level = _LEVEL if state.alpha < _LEVEL_ALPHA else ''
+    radar_rate = next((rate for alpha, rate in _RADAR if state.alpha < alpha), 0.0)
+    held = [
+        f'1 of {reuse} encoded at most' if reuse > 1 else '',
+        f'level {level} at most' if level else '',
+        f'radar {radar_rate:g} Hz at most' if radar_rate else '',
+    ]
+    said = ', '.join(filter(None, held))
+    return caps_of(0.0, radar_rate, level, (f'saving power: {said}',), reuse) if said else NO_CAPS

@@ -11,7 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from statistics import median
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,22 +100,13 @@ class PredictedLatency:
         return scores
 
 
-class LatencyModel(Protocol):
-    """Predicts the latency of configurations."""
+class DecisionProof:
+    """What the decisions of the configuration in use say against predicted latencies.
 
-    def predict(self, now: float) -> PredictedLatency:
-        """Return what is known at ``now`` (s, monotonic) of every configuration."""
-
-
-class ProvenLatency:
-    """A latency model corrected by the decisions of the configuration in use.
-
-    :param model: of unit times
     :param pace: gives how long the units of a configuration take now, in any unit
     """
 
-    def __init__(self, model: LatencyModel, pace: Callable[[int], float]) -> None:
-        self._model = model
+    def __init__(self, pace: Callable[[int], float]) -> None:
         self._pace = pace
         self._current: int | None = None
         self._from = math.inf
@@ -133,9 +124,9 @@ class ProvenLatency:
         if self._current is not None and now >= self._from and 0.0 < latency < math.inf:
             self._seen.append((now, latency, self._pace(self._current)))
 
-    def predict(self, now: float) -> PredictedLatency:
+    def corrected(self, predicted: PredictedLatency, now: float) -> PredictedLatency:
         """Return what is known at ``now`` (s, monotonic) of every configuration."""
-        predicted = self._expected = self._model.predict(now)
+        self._expected = predicted
         longest = self._longest(now)
         if self._current is None or longest is None:
             return predicted
@@ -146,7 +137,7 @@ class ProvenLatency:
         return predicted.but(self._current, LogNormal(math.log(longest), spread))
 
     def is_explained(self, limit: float) -> bool:
-        """Whether the model alone says that the configuration in use breaks a limit (s)."""
+        """Whether unit times alone say that the configuration in use breaks a limit (s)."""
         if self._current is None or not self._current < self._expected.log_median.size:
             return False
         known = self._expected.of(self._current)

@@ -1,9 +1,10 @@
-"""What battery and computer leave to sensing at present: caps, the state of power, and standby."""
+"""What may be chosen at present: by battery, computer and whoever waits for decisions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -14,9 +15,14 @@ from mmedge_ros.adaptation.caps_policy import (
     CapsPolicy,
     ScanShare,
 )
+from mmedge_ros.adaptation.latency_budget import LatencyBudget
 from mmedge_ros.adaptation.placement import Placement
-from mmedge_ros.adaptation.power_allowance import PowerAllowance, allowance_of
-from mmedge_ros.adaptation.power_policy import PowerMode, PowerParameters, PowerPolicy, PowerState
+from mmedge_ros.adaptation.power_policy import (
+    PowerMode,
+    PowerParameters,
+    PowerPolicy,
+    power_caps,
+)
 from mmedge_ros.adaptation.standby import Standby
 from mmedge_ros.core.data_types import (
     CAMERA,
@@ -29,24 +35,25 @@ from mmedge_ros.core.data_types import (
 from mmedge_ros.encoding.bricks import brick_name
 from mmedge_ros.monitoring.system_state import SystemState
 
-STANDING_BY = 'the camera stands by'
-
 
 class SensingLimits(NamedTuple):
     """What may be chosen: ``caps`` by the computer and ``power`` by the battery, both hold.
 
-    ``stands_by``: the camera rests; ``devices``: where levels run, by the names of their bricks,
-    as far as there is a choice. ``reasons`` are those of both.
+    ``latency`` is the limit (s). ``stands_by``: the camera rests; ``devices``: where levels run,
+    by the names of their bricks, as far as there is a choice.
     """
 
     caps: Caps = NO_CAPS
     power: Caps = NO_CAPS
     stands_by: bool = False
     devices: Mapping[str, str] = MappingProxyType({})
+    latency: float = math.inf
+    shorter: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        return (*self.caps.reasons, *self.power.reasons)
+        """Why not more may be chosen, and why the limit is shorter than usual."""
+        return (*self.caps.reasons, *self.power.reasons, *self.shorter)
 
     def held(self, parts: Iterable[ModalityConfiguration]) -> tuple[ModalityConfiguration, ...]:
         """Return parts of a configuration where they run, with a camera that rests, if it does."""
@@ -62,11 +69,18 @@ class SensingBounds:
     """Follows the state of the system; instants are seconds on the monotonic clock.
 
     :param placement: where levels run; None leaves them where they are set up
+    :param latency: the usual limit, s
     """
 
     def __init__(
-        self, caps: CapsParameters, power: PowerParameters, placement: Placement | None = None
+        self,
+        caps: CapsParameters,
+        power: PowerParameters,
+        placement: Placement | None = None,
+        latency: float = math.inf,
     ) -> None:
+        self._latency = latency
+        self.budget = LatencyBudget()
         self.placement = placement or Placement((), {})
         self.power = PowerPolicy(power, caps.cells)
         self.standby = Standby()
@@ -116,59 +130,5 @@ class SensingBounds:
         stands_by = is_critical and not self.standby.is_awake(now)
         caps = self._policy.caps(now, self._scans.share(now))
         devices = self.placement.devices(state.mode is not PowerMode.UNCONSTRAINED, now)
-        return SensingLimits(caps, power_caps(state), stands_by, devices)
-
-
-def power_caps(state: PowerState) -> Caps:
-    """Return a state of power as caps."""
-    left = allowance_of(state)
-    if left == PowerAllowance():
-        return NO_CAPS
-    rates = {CAMERA: left.camera_rate, RADAR: left.radar_rate}
-    return Caps(
-        {modality: rate for modality, rate in rates.items() if rate > 0.0},
-        {CAMERA: left.level, RADAR: left.level} if left.level else {},
-        (_words(state, left),),
-        {CAMERA: left.reuse},
-    )
-
-
-def _words(state: PowerState, left: PowerAllowance) -> str:
-    """Return why, without figures that change while the bounds do not."""
-    if state.mode is PowerMode.CRITICAL:
-        return f'power critical: bursts of {left.camera_rate:g} Hz'
-    words = [
-        f'1 of {left.reuse} encoded at most' if left.reuse > 1 else '',
-        f'level {left.level} at most' if left.level else '',
-        f'radar {left.radar_rate:g} Hz at most' if left.radar_rate else '',
-    ]
-    return f'saving power: {", ".join(filter(None, words))}'
-
-
-@dataclass
-class ConfigurationIssue:
-    """Numbers configurations, and knows whether one is news.
-
-    :param lead: s by which a configuration is announced before it holds
-    """
-
-    lead: float
-    current: Configuration | None = None
-
-    def issued(
-        self, wanted: Configuration, bounds: SensingLimits, now_ns: int
-    ) -> Configuration | None:
-        """Return what is wanted, within bounds, under a new number; None if it holds already."""
-        parts = bounds.held(wanted.modalities)
-        reason = f'{STANDING_BY}; {wanted.reason}' if bounds.stands_by else wanted.reason
-        before = self.current
-        if before is not None and (before.modalities, before.reason) == (parts, reason):
-            return None
-        self.current = replace(
-            wanted,
-            id=1 if before is None else before.id + 1,
-            effective_from_ns=now_ns + round(self.lead * NS_PER_S),
-            modalities=parts,
-            reason=reason,
-        )
-        return self.current
+        latency, shorter = self.budget.limit(self._latency, now)
+        return SensingLimits(caps, power_caps(state), stands_by, devices, latency, shorter)

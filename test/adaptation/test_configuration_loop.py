@@ -10,8 +10,6 @@ import pytest
 
 from mmedge_lab.rivals.mmedge.optimizer_bench import exhaustive_choice, made_up
 from mmedge_ros.adaptation.accuracy_predictor import AccuracyTable, assumed_accuracy
-from mmedge_ros.adaptation.change_rules import ChangeRulesParameters
-from mmedge_ros.adaptation.configuration_choice import ChoiceParameters
 from mmedge_ros.adaptation.configuration_loop import (
     ConfigurationLoop,
     ConfigurationLoopParameters,
@@ -19,6 +17,7 @@ from mmedge_ros.adaptation.configuration_loop import (
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.adaptation.factorised_latency import FactorisedLatency
 from mmedge_ros.adaptation.latency_budget import LatencyDemand
+from mmedge_ros.adaptation.optimizer import OptimizerParameters
 from mmedge_ros.adaptation.unit_time_profile import assumed_unit_times
 from mmedge_ros.core.data_types import NS_PER_S, Configuration, StageTiming
 from mmedge_ros.monitoring.system_state import SystemState
@@ -157,8 +156,8 @@ def test_thousands_of_configurations_are_answered_as_by_exhaustive_search(limit:
     random = np.random.default_rng(3)
     accuracy = random.random(len(space))
     predictor = AccuracyTable(accuracy, is_measured=True)
-    freely = ChangeRulesParameters(control=ChoiceParameters(latency_price=0.0))
-    parameters = ConfigurationLoopParameters(limit, reconfiguration=freely)
+    freely = OptimizerParameters(latency_price=0.0)
+    parameters = ConfigurationLoopParameters(limit, optimizer=freely)
     drone = ConfigurationLoop(space, assumed_unit_times(space), predictor, parameters)
     latency = FactorisedLatency(space, assumed_unit_times(space))
     for number in range(30):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mmedge_ros.adaptation.configuration_space import Axis, ConfigurationGrid
 from mmedge_ros.adaptation.optimizer import Choice, Optimizer, OptimizerParameters
+from mmedge_ros.adaptation.predicted_latency import PredictedLatency
 
 GRID = ConfigurationGrid([Axis('a', ('0', '1', '2')), Axis('b', ('0', '1'))])
 SIZE = GRID.size
@@ -172,3 +173,82 @@ def test_an_overloaded_machine_is_relieved_instead_of_given_the_most_accurate() 
     strict = Optimizer(GRID, OptimizerParameters(alike=0.0))
     assert strict.choose(accuracy, latency, 0.1, energy=load).index == 0
     assert Optimizer(GRID).choose(accuracy, latency, 0.1).index == 0
+
+
+CHOICE_GRID = ConfigurationGrid([Axis('a', ('1', '2', '3'))])
+ACCURACIES = [0.7, 0.8, 0.9]
+
+
+def predicted(medians: list[float], spread: float = 0.05) -> PredictedLatency:
+    return PredictedLatency(np.log(medians), spread)
+
+
+def test_the_most_accurate_that_certainly_keeps_the_limit_is_chosen() -> None:
+    control = Optimizer(CHOICE_GRID)
+    chosen = control.best(predicted([0.02, 0.04, 0.049]), ACCURACIES, 0.05)
+    assert (chosen.index, chosen.feasible, chosen.certainty) == (1, True, 0.95)
+    assert 0.04 < chosen.latency < 0.05
+
+
+def test_ignorance_needs_room_below_the_limit() -> None:
+    spread = np.array([0.05, 0.05, 0.8])
+    unsure = PredictedLatency(np.log([0.02, 0.03, 0.03]), spread)
+    chosen = Optimizer(CHOICE_GRID).best(unsure, ACCURACIES, 0.05)
+    assert chosen.index == 1
+
+
+def test_when_nothing_is_certain_the_most_certain_is_chosen_and_flagged() -> None:
+    chosen = Optimizer(CHOICE_GRID).best(predicted([0.048, 0.06, 0.07], 0.2), ACCURACIES, 0.05)
+    assert (chosen.index, chosen.feasible) == (0, False)
+    assert 0.5 < chosen.certainty < 0.65
+
+
+def test_when_nothing_is_possible_the_smallest_violation_is_chosen_and_flagged() -> None:
+    chosen = Optimizer(CHOICE_GRID).best(predicted([0.2, 0.3, 0.1]), ACCURACIES, 0.05)
+    assert (chosen.index, chosen.feasible) == (2, False)
+    assert chosen.violation > 0.0
+
+
+def test_what_the_caps_forbid_is_not_chosen() -> None:
+    allowed = np.array([True, False, False])
+    level = predicted([0.02, 0.02, 0.02])
+    assert Optimizer(CHOICE_GRID).best(level, ACCURACIES, 0.05, allowed).index == 0
+
+
+@pytest.mark.parametrize('accuracy', [[], [np.nan] * 3, None])
+def test_there_is_always_a_choice(accuracy: object) -> None:
+    control = Optimizer(CHOICE_GRID)
+    nothing = PredictedLatency(np.full(3, np.nan), np.nan)
+    chosen = control.best(nothing, accuracy, float('nan'))  # type: ignore[arg-type]
+    assert chosen.index == 0
+    assert not chosen.feasible
+
+
+def test_where_no_choice_is_certain_the_one_that_asks_least_of_about_equals_is_taken() -> None:
+    medians = np.log([0.061, 0.060, 0.062])
+    load = np.array([0.3, 1.0, 2.0])
+    for limit in (0.06, 0.01):  # half a chance, and none at all
+        chosen = Optimizer(CHOICE_GRID).best(
+            PredictedLatency(medians, 0.2, load), ACCURACIES, limit
+        )
+        assert (chosen.index, chosen.feasible) == (0, False)
+    certain = Optimizer(CHOICE_GRID).best(PredictedLatency(medians, 0.02, load), ACCURACIES, 0.1)
+    assert certain.index == 2
+
+
+def test_a_little_accuracy_is_not_worth_much_delay() -> None:
+    accuracy = np.array([0.50, 0.51, 0.60])
+    delay = np.array([0.010, 0.030, 0.060])
+    known = PredictedLatency(np.log([0.01, 0.03, 0.06]), 0.01, delay=delay)
+    assert Optimizer(CHOICE_GRID).best(known, accuracy, 0.05).index == 0
+    assert Optimizer(CHOICE_GRID).best(known, accuracy, 0.1).index == 2
+    freely = Optimizer(CHOICE_GRID, OptimizerParameters(latency_price=0.0))
+    assert freely.best(known, accuracy, 0.05).index == 1
+
+
+def test_a_change_is_forced_by_the_limit_and_by_caps_and_not_by_accuracy() -> None:
+    control = Optimizer(CHOICE_GRID)
+    within = predicted([0.01, 0.03, 0.04])
+    assert not control.best(within, ACCURACIES, 0.05, None, 1).forced
+    assert control.best(within, ACCURACIES, 0.02, None, 1).forced
+    assert control.best(within, ACCURACIES, 0.05, np.array([True, False, True]), 1).forced

@@ -11,13 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmedge_lab.rivals.nanomind.discharge import REPORTS, VOLTAGE_ALONE, discharge, flown
-from mmedge_ros.adaptation.power_allowance import SPARSEST, PowerAllowance, allowance_of
+from mmedge_ros.adaptation.caps_policy import NO_CAPS, Caps
 from mmedge_ros.adaptation.power_policy import (
+    SPARSEST,
     STANDING_BY,
     PowerMode,
     PowerParameters,
     PowerPolicy,
     PowerState,
+    least_gap,
+    power_caps,
 )
 from mmedge_ros.monitoring.system_state import SystemState
 
@@ -87,14 +90,14 @@ def test_a_noisy_charge_changes_the_state_at_most_once_per_crossing(noise: list[
     for charge, wrong in zip(np.linspace(HIGH + 0.06, HIGH - 0.06, 200), noise, strict=True):
         flight.fly(charged(float(charge) + wrong), 2.0)
     assert flight.modes == [PowerMode.UNCONSTRAINED, PowerMode.PROPORTIONAL]
-    reuse = [allowance_of(state).reuse for state in flight.states]
+    reuse = [power_caps(state).reuse.get('camera', 1) for state in flight.states]
     assert reuse == sorted(reuse)
 
 
 def test_by_default_the_camera_never_stands_by_and_saves_all_it_can_instead() -> None:
     state = Flight(PowerParameters()).fly(charged(0.05), 60.0)
     assert (state.mode, state.alpha) == (PowerMode.PROPORTIONAL, 0.0)
-    assert allowance_of(state).reuse == SPARSEST
+    assert power_caps(state).reuse['camera'] == SPARSEST
 
 
 def test_with_no_high_limit_only_an_empty_battery_saves() -> None:
@@ -198,23 +201,38 @@ def test_whatever_is_reported_the_state_is_a_state(states: list[SystemState]) ->
     for reported in states:
         state = flight.fly(reported, 3.0)
         assert 0.0 <= state.alpha <= 1.0
-        assert 1 <= allowance_of(state).reuse <= SPARSEST
+        assert 1 <= power_caps(state).reuse.get('camera', 1) <= SPARSEST
 
 
-def proportional(alpha: float) -> PowerAllowance:
-    return allowance_of(PowerState(PowerMode.PROPORTIONAL, alpha))
+def proportional(alpha: float) -> Caps:
+    return power_caps(PowerState(PowerMode.PROPORTIONAL, alpha))
 
 
 def test_pictures_are_encoded_less_often_first_and_scans_are_left_out_last() -> None:
-    assert allowance_of(PowerState()) == PowerAllowance()
-    assert [proportional(a).reuse for a in (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)] == [1, 2, 3, 4, 5, 6]
-    assert proportional(0.9).level == 'medium'
-    assert [proportional(a).radar_rate for a in (0.6, 0.4, 0.1)] == [0.0, 10.0, 5.0]
-    assert all(proportional(a / 20).camera_rate == 0.0 for a in range(21))
+    assert power_caps(PowerState()) == NO_CAPS
+    reuse = [proportional(a).reuse.get('camera', 1) for a in (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)]
+    assert reuse == [1, 2, 3, 4, 5, 6]
+    assert proportional(0.9).levels == {'camera': 'medium', 'radar': 'medium'}
+    assert [proportional(a).rates for a in (0.6, 0.4, 0.1)] == [
+        {},
+        {'radar': 10.0},
+        {'radar': 5.0},
+    ]
 
 
 def test_bounds_do_not_loosen_as_alpha_falls() -> None:
-    allowances = [proportional(1.0 - a / 100) for a in range(101)]
-    assert [a.reuse for a in allowances] == sorted(a.reuse for a in allowances)
-    radar = [a.radar_rate or 1000.0 for a in allowances]
+    caps = [proportional(1.0 - a / 100) for a in range(101)]
+    reuse = [of.reuse.get('camera', 1) for of in caps]
+    assert reuse == sorted(reuse)
+    radar = [of.rates.get('radar', 1000.0) for of in caps]
     assert radar == sorted(radar, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ('alpha', 'gap'),
+    [(1.0, 0.0), (0.5, 0.5), (0.0, 1.0), (math.nan, 0.0), (-3.0, 0.0), (9.0, 0.0)],
+)
+def test_pictures_to_look_at_are_thinned_by_alpha_and_by_nothing_impossible(
+    alpha: float, gap: float
+) -> None:
+    assert least_gap(alpha) == gap

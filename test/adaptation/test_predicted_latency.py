@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from mmedge_ros.adaptation.predicted_latency import LogNormal, PredictedLatency, ProvenLatency
+from mmedge_ros.adaptation.predicted_latency import DecisionProof, LogNormal, PredictedLatency
 
 
 def predicted() -> PredictedLatency:
@@ -59,10 +59,10 @@ class Bench:
 
     def __init__(self) -> None:
         self.pace = 0.95
-        self.proven = ProvenLatency(self, lambda _: self.pace)
+        self.proven = DecisionProof(lambda _: self.pace)
         self.now = 100.0
 
-    def predict(self, now: float) -> PredictedLatency:  # always the same
+    def predict(self) -> PredictedLatency:  # always the same
         return PredictedLatency(np.log([CHEAP, FEARED]), 0.1)
 
     def decide(self, latency: float, count: int) -> None:
@@ -71,7 +71,8 @@ class Bench:
             self.proven.decided(latency, self.now)
 
     def p95(self, index: int = 1) -> float:
-        return float(self.proven.predict(self.now).quantiles(0.95)[index])
+        known = self.proven.corrected(self.predict(), self.now)
+        return float(known.quantiles(0.95)[index])
 
 
 def running() -> Bench:

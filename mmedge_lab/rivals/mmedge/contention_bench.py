@@ -23,12 +23,11 @@ from mmedge_lab.rivals.mmedge.optimizer_bench import published_tables
 from mmedge_lab.rivals.mmedge.published_tables import PublishedTables, read_tables
 from mmedge_lab.rivals.mmedge.table_factors import TableFactors, table_factors, table_space
 from mmedge_ros.adaptation.accuracy_predictor import AccuracyTable
-from mmedge_ros.adaptation.change_rules import ChangeRulesParameters
-from mmedge_ros.adaptation.configuration_choice import ChoiceParameters
 from mmedge_ros.adaptation.configuration_loop import (
     ConfigurationLoop,
     ConfigurationLoopParameters,
 )
+from mmedge_ros.adaptation.optimizer import OptimizerParameters
 from mmedge_ros.adaptation.unit_time_profile import StageTime, UnitTimeProfile
 from mmedge_ros.core.data_types import NS_PER_S, StageTiming
 
@@ -109,7 +108,7 @@ class AdaptiveDrone:
             # Accuracies of the tables are those of samples: later ones lose nothing.
             ConfigurationLoopParameters(
                 latency_limit=settings.limit,
-                reconfiguration=ChangeRulesParameters(control=ChoiceParameters(latency_price=0.0)),
+                optimizer=OptimizerParameters(latency_price=0.0),
             ),
         )
         self._random = np.random.default_rng((settings.seed, 1))

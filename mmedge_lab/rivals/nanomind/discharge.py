@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmedge_ros.adaptation.power_allowance import allowance_of
 from mmedge_ros.adaptation.power_policy import (
     STANDING_BY,
     PowerMode,
     PowerPolicy,
     PowerState,
+    power_caps,
 )
+from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.monitoring.system_state import SystemState
 
 # Open-circuit volts of a lithium polymer cell at charges of 0, 10, 20 ... 100 %.
@@ -50,7 +51,7 @@ class Discharge:
 
     @property
     def reuse(self) -> list[int]:
-        return [allowance_of(state).reuse for state in self.states]
+        return [power_caps(state).reuse.get(CAMERA, 1) for state in self.states]
 
 
 def discharge(report: str = WHOLE) -> list[ChargeMoment]:

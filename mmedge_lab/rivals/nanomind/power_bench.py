@@ -32,8 +32,8 @@ from mmedge_lab.rivals.nanomind.power_rows import (
     printed,
     replay_power_row,
 )
-from mmedge_ros.adaptation.power_allowance import allowance_of
-from mmedge_ros.adaptation.power_policy import PowerMode, PowerState
+from mmedge_ros.adaptation.power_policy import PowerMode, PowerState, power_caps
+from mmedge_ros.core.data_types import CAMERA
 
 OURS, PRINTED, BELOW = (
     'the policy',
@@ -114,8 +114,12 @@ def row_of(state: PowerState) -> str:
     """Return the row of the policy in a state of power."""
     if state.mode is PowerMode.CRITICAL:
         return CRITICAL
-    of_reuse = {allowance_of(PowerState(PowerMode.PROPORTIONAL, a)).reuse: ours(a) for a in ALPHAS}
-    return of_reuse.get(allowance_of(state).reuse, NOTHING)
+    of_reuse = {_reuse(PowerState(PowerMode.PROPORTIONAL, alpha)): ours(alpha) for alpha in ALPHAS}
+    return of_reuse.get(_reuse(state), NOTHING)
+
+
+def _reuse(state: PowerState) -> int:
+    return power_caps(state).reuse.get(CAMERA, 1)
 
 
 def mixtures(found: Discharge) -> dict[str, dict[str, float]]:

@@ -122,7 +122,7 @@ class ConfigurationOptimizerNode(Node):
         assert self._choice is not None
         demand = conversions.demand_from_message(message, self._ros_clock.now_ns())
         if not self._choice.demanded(demand, time.monotonic()):
-            words = f'latency demand not used: {self._choice.budget.problem}'
+            words = f'latency demand not used: {self._choice.bounds.budget.problem}'
             self.get_logger().warning(words, throttle_duration_sec=5.0)
 
     def _decide(self) -> None:
@@ -161,7 +161,7 @@ class ConfigurationOptimizerNode(Node):
             'decision (us, median)': _microseconds(self._decision_cost),
         }
         if isinstance(loop, ConfigurationLoop):
-            counts, budget = loop.counts, loop.budget
+            counts, budget = loop.counts, loop.bounds.budget
             figures |= {
                 'configurations to choose from': setup.size,
                 'accuracies': setup.source,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from rclpy.node import Node
 
 from mmedge_ros import msg
-from mmedge_ros.adaptation.power_allowance import least_gap
+from mmedge_ros.adaptation.power_policy import least_gap
 from mmedge_ros.core.data_types import (
     CAMERA,
     MOST_REUSE,

@@ -13,7 +13,7 @@ from sensor_msgs.msg import Image
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros import msg
-from mmedge_ros.adaptation.power_allowance import least_gap
+from mmedge_ros.adaptation.power_policy import least_gap
 from mmedge_ros.core.data_types import CAMERA, Configuration, Decision, ResultKind
 from mmedge_ros.core.parameter import parameter
 from mmedge_ros.ros.diagnostics import Diagnostics, Refusals
