@@ -104,7 +104,6 @@ class Filters:
     centre: Spot | None = None
     radius: float = 0.0
     labels: tuple[str, ...] = ()
-    tracks: tuple[int, ...] = ()
     lights: tuple[Light, ...] = ()
     phases: tuple[FlightPhase, ...] = ()
     motions: tuple[Motion, ...] = ()

@@ -231,9 +231,6 @@ def _passing(table: ItemTable, filters: Filters, notes: list[str]) -> NDArray[np
         passing &= (offsets >= max(first, 0)) & (offsets <= last)
     if filters.labels:
         passing &= np.isin(table.texts['label'], filters.labels)
-    if filters.tracks:
-        is_track = integers['kind'] == ViewKind.TRACK
-        passing &= is_track & np.isin(integers['track'], filters.tracks)
     if filters.lights:
         lights = lights_of(table.reals('brightness')[:, 0])
         passing &= np.isin(lights, filters.lights)

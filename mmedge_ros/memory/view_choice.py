@@ -100,10 +100,6 @@ class TrackViews:
     def __init__(self) -> None:
         self._tracks: OrderedDict[int, _Kept] = OrderedDict()
 
-    def reset(self) -> None:
-        """Forget all tracks; what was kept of them stays kept."""
-        self._tracks.clear()
-
     def offer(self, track_id: int, stamp_ns: int, quality: ViewQuality) -> KeptView | None:
         """Say whether a view is kept, and which one goes for it; None: it is not.
 
@@ -155,10 +151,6 @@ class KeyFrames:
     """
 
     def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Make the next picture a key frame."""
         self._scenes: list[Vectors] = []
         self._last_ns = 0
         self._changed_ns: int | None = None

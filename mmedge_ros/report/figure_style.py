@@ -161,12 +161,6 @@ def printable(text: str, limit: int = 24) -> str:
     return clean.replace('$', r'\$')
 
 
-def milliseconds(value: float) -> str:
-    """Write a duration with as many digits as it is worth."""
-    whole = abs(value) >= 100 or float(value).is_integer()
-    return f'{value:.0f} ms' if whole else f'{value:.1f} ms'
-
-
 def draw_series(axes: Axes, times: FloatArray, values: FloatArray, colour: str) -> None:
     """Draw points over time, or for very many their median within a band of all of them."""
     finite = np.isfinite(values)
@@ -214,27 +208,6 @@ def limit_outliers(
             fontsize=8,
             color=MUTED,
         )
-
-
-def label_rows(axes: Axes, labels: Sequence[str]) -> None:
-    """Label the rows of a chart of horizontal bars or intervals, the first on top."""
-    axes.set_yticks(range(len(labels)), labels)
-    axes.tick_params(axis='y', length=0, labelcolor=INK)
-    axes.set_ylim(len(labels) - 0.4, -0.6)
-    axes.grid(axis='y', visible=False)
-
-
-def note_beside(axes: Axes, text: str, place: tuple[float, float], right: float = 4.0) -> None:
-    """Write a small note so many points to the right of a place."""
-    axes.annotate(
-        text,
-        place,
-        (right, 0),
-        textcoords='offset points',
-        va='center',
-        fontsize=8,
-        color=MUTED,
-    )
 
 
 def legend_above(axes: Axes, title: str) -> None:

@@ -1,4 +1,4 @@
-"""Figures about time and counting: latency, age, stages, units.
+"""All figures of a run, and that of latency and age.
 
 Nothing here ever draws a camera picture: people in it could be recognised.
 """
@@ -18,38 +18,31 @@ from mmedge_ros.report.accuracy import Accuracy
 from mmedge_ros.report.accuracy_figures import ACCURACY_FIGURES, draw_accuracy
 from mmedge_ros.report.configuration_figure import CONFIGURATIONS, draw_configurations
 from mmedge_ros.report.figure_style import (
-    BLUE,
     GREEN,
     INK,
     MOST_POINTS,
     FigureFile,
     Series,
     draw_series,
-    label_rows,
     legend_above,
     limit_outliers,
-    milliseconds,
     modality_colour,
-    note_beside,
     printable,
-    render,
     render_over_time,
 )
 from mmedge_ros.report.latency_metrics import (
     LatencyMetrics,
     Quantiles,
     latency_metrics,
-    measured_decisions,
     modalities_of,
-    stage_quantiles,
 )
+from mmedge_ros.report.page import milliseconds
 from mmedge_ros.report.top_view import TopView
 from mmedge_ros.report.track_figures import draw_ranges, draw_top_view
 from mmedge_ros.report.trajectories import Trajectory, start_ns
 
-LATENCY, STAGES = 'latency.png', 'stages.png'
-FIGURE_NAMES = (LATENCY, CONFIGURATIONS, STAGES, 'tracks.png', 'ranges.png', *ACCURACY_FIGURES)
-_MOST_STAGES = 14
+LATENCY = 'latency.png'
+FIGURE_NAMES = (LATENCY, CONFIGURATIONS, 'tracks.png', 'ranges.png', *ACCURACY_FIGURES)
 _MOST_MODALITIES = 4
 
 
@@ -63,7 +56,6 @@ def draw_figures(
     drawn = [
         draw_latency(record),
         draw_configurations(record),
-        draw_stages(record),
         draw_top_view(view),
         draw_ranges(record, tracks),
         *draw_accuracy(record, accuracy),
@@ -187,41 +179,3 @@ def _shade_warmup(axes: Axes, timeline: _Timeline, label: str) -> None:
     if timeline.warm:
         first, last = float(timeline.ends[0]), float(timeline.ends[timeline.warm - 1])
         axes.axvspan(first - 1.0, last, color='#dfe4e9', linewidth=0, label=label)
-
-
-def draw_stages(record: RunRecord) -> FigureFile | None:
-    """Draw the path of the critical unit, stage after stage; None without trails."""
-    stages = stage_quantiles(d.trail for d in measured_decisions(record) if d.trail)
-    if not stages:
-        return None
-    shown = sorted(stages, key=lambda name: stages[name].p95)[-_MOST_STAGES:]
-    path = [(name, q) for name, q in stages.items() if name in set(shown)]
-
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        begin, furthest = 0.0, 1e-3
-        for row, (_, q) in enumerate(path):
-            axes.barh(row, q.p50, left=begin, height=0.62, color=BLUE)
-            end = begin + max(q.p95, q.p50)
-            axes.plot([begin + q.p50, end], [row, row], color=INK, linewidth=1.1)
-            axes.plot([end], [row], '|', color=INK, markersize=7)
-            note_beside(axes, f'{q.p50:.1f} | {q.p95:.1f}', (end, row), 5.0)
-            begin, furthest = begin + q.p50, max(furthest, end)
-        label_rows(axes, [printable(name) for name, _ in path])
-        axes.set_xlim(0.0, furthest * 1.28)
-        axes.set_xlabel('time since the measurement of the critical unit [ms]')
-        axes.set_title('Critical path: median | p95 [ms]')
-
-    caption = (
-        'From the measurement of the last unit a decision waited for to that decision: each bar '
-        'is the median of a stage, and the thin line reaches to its 95th percentile.'
-    )
-    if len(path) < len(stages):
-        caption += f' {len(stages) - len(path)} shorter stages are not drawn.'
-    return FigureFile(
-        STAGES,
-        render(draw, 6.2, 3.4),
-        'Where the time goes',
-        caption,
-        'Bars of the median duration of each stage, one after the other',
-    )

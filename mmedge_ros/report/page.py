@@ -84,6 +84,12 @@ def number(value: float | None, digits: int = 1, unit: str = '') -> str:
     return UNKNOWN if value is None or math.isnan(value) else f'{value:,.{digits}f}{unit}'
 
 
+def milliseconds(value: float | None) -> str:
+    """Write a duration in ms with as many digits as it is worth, or a dash where there is none."""
+    whole = value is not None and (abs(value) >= 100 or float(value).is_integer())
+    return number(value, 0 if whole else 1, ' ms')
+
+
 def percent(value: float | None, digits: int = 1) -> str:
     """Write a share as percentage, or a dash where there is none."""
     return UNKNOWN if value is None else f'{100 * value:.{digits}f}\N{NO-BREAK SPACE}%'

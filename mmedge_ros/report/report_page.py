@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from mmedge_ros.report.page import Tile, number, percent, render_page
+from mmedge_ros.report.page import Tile, milliseconds, number, percent, render_page
 from mmedge_ros.report.report_pictures import NO_PICTURES, RunPictures
 
 if TYPE_CHECKING:
@@ -149,10 +149,14 @@ def headline(report: Mapping[str, Any]) -> list[Tile]:
             number(report['decisions'], 0),
             f'of {number(report["windows"], 0)} windows{dropped}{early}{updates}',
         ),
-        Tile('latency, median', _ms(latency['p50']), 'publication − window end'),
-        Tile('latency, p95', _ms(latency['p95']), f'longest {_ms(latency["max"])}'),
-        Tile('camera age, p95', _ms(camera['p95']), f'median {_ms(camera["p50"])}'),
-        Tile('deadline misses', missed, f'deadline {_ms(report["deadline_ms"])}'),
+        Tile('latency, median', milliseconds(latency['p50']), 'publication − window end'),
+        Tile(
+            'latency, p95', milliseconds(latency['p95']), f'longest {milliseconds(latency["max"])}'
+        ),
+        Tile(
+            'camera age, p95', milliseconds(camera['p95']), f'median {milliseconds(camera["p50"])}'
+        ),
+        Tile('deadline misses', missed, f'deadline {milliseconds(report["deadline_ms"])}'),
         Tile('ids given', number(len(report['tracks']), 0), words or 'no track was confirmed'),
     ]
 
@@ -190,11 +194,6 @@ def _strata(accuracy: Mapping[str, Any] | None) -> list[tuple[str, str, Mapping[
         for name, values in accuracy[key].items()
         if values['people']
     ]
-
-
-def _ms(value: float | None) -> str:
-    whole = value is not None and (abs(value) >= 100 or value == round(value))
-    return number(value, 0 if whole else 1, ' ms')
 
 
 def _lacks(report: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -142,7 +142,7 @@ def test_words_count_as_much_as_examples_whatever_their_scale(opened: Any) -> No
 # ------------------------------------------------------------------------------ filters
 
 
-def test_filters_for_time_track_label_and_place(opened: Any) -> None:
+def test_filters_for_time_label_and_place(opened: Any) -> None:
     memory = opened(
         view(1, 1.0, position=Spot(0.0, 0.0, 0.0)),
         view(2, 2.0, position=Spot(3.0, 4.0, 50.0)),
@@ -151,7 +151,6 @@ def test_filters_for_time_track_label_and_place(opened: Any) -> None:
         key_frame(5.0),
     )
     assert tracks(found(memory, between_ns=(2 * NS_PER_S, 3 * NS_PER_S))) == [2, 3]
-    assert tracks(found(memory, tracks=(4, 1, 0))) == [1, 4]
     assert tracks(found(memory, labels=('car',))) == [3]
     assert tracks(found(memory, 'car')) == [3]
     near = found(memory, centre=Spot(0.0, 0.0, 0.0), radius=5.0)

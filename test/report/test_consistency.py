@@ -62,11 +62,6 @@ def test_bounds_are_those_of_the_chi_squared_distribution():
     assert np.isnan(average_bounds(4, 0)).all()
 
 
-def test_more_samples_narrow_the_bounds():
-    widths = [high - low for low, high in (average_bounds(2, n) for n in (1, 10, 100, 1000))]
-    assert widths == sorted(widths, reverse=True)
-
-
 def test_the_nees_of_known_errors():
     covariance = np.diag([4.0, 1.0])
     assert nees(np.array([[2.0, 1.0]]), covariance[None]) == pytest.approx([2.0])
@@ -81,18 +76,15 @@ def test_where_the_covariance_is_none_there_is_no_nees(covariance):
     assert np.isnan(nees(np.ones((1, 2)), covariance[None])).all()
 
 
-def test_values_that_are_not_finite_are_no_samples():
+def test_values_that_are_not_finite_are_no_samples_and_without_any_there_is_no_verdict():
     result = consistency_of(np.array([4.0, np.nan, np.inf]), 4)
     assert (result.samples, result.mean) == (1, 4.0)
-
-
-def test_without_a_sample_there_is_no_verdict():
     report = Consistency(4).report()
     assert report['in_bounds'] is None
     assert np.isnan(report['mean'])
 
 
-def test_of_each_track_one_sample_in_a_second_counts():
+def test_of_each_track_one_sample_in_a_second_counts_whatever_their_order():
     stamps = [round(0.1 * n * NS) for n in range(25)] * 2
     numbers = [1] * 25 + [2] * 25
     chosen = thinned(stamps, numbers, 1.0)
@@ -100,8 +92,4 @@ def test_of_each_track_one_sample_in_a_second_counts():
         *((1, 0.0), (1, 1.0), (1, 2.0)),
         *((2, 0.0), (2, 1.0), (2, 2.0)),
     ]
-
-
-def test_thinning_does_not_depend_on_the_order_of_samples():
-    stamps, numbers = [3 * NS, 0, NS // 2], [1, 1, 1]
-    assert thinned(stamps, numbers, 1.0).tolist() == [1, 0]
+    assert thinned([3 * NS, 0, NS // 2], [1, 1, 1], 1.0).tolist() == [1, 0]

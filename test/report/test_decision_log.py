@@ -46,11 +46,6 @@ decisions = st.builds(
 )
 
 
-@pytest.fixture
-def line(build_run):
-    return json.loads(decision_lines(build_run(1.0).decisions[:1]))
-
-
 def same_but_for_rounding(first, second):
     assert len(first.tracks) == len(second.tracks)
     for a, b in zip(first.tracks, second.tracks, strict=True):
@@ -80,16 +75,6 @@ def test_what_is_written_is_read_back_and_written_again_byte_for_byte(
     for before, after in zip(given_decisions, result, strict=True):
         same_but_for_rounding(before, after)
     assert decision_lines(result) == text
-
-
-def test_a_line_holds_the_keys_other_tools_rely_on(line):
-    keys = {'window_end_ns', 'state_ns', 'published_ns', 'latency_ms', 'configuration_ids'}
-    keys |= {'skipped', 'lost', 'late', 'ages_ms', 'trail', 'critical_age_ms', 'tracks'}
-    assert keys <= set(line)
-    keys = {'id', 'label', 'score', 'box', 'position', 'velocity', 'frame_id', 'seen_by'}
-    assert keys | {'box_velocity'} <= set(line['tracks'][0])
-    assert len(line['tracks'][0]['box']) == 4
-    assert line['trail'][0][1] < line['trail'][0][2]
 
 
 def test_latency_and_ages_are_those_of_the_decision(build_run):

@@ -4,7 +4,6 @@ import json
 import resource
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +22,7 @@ KEYS = {'bag', 'mode', 'windows', 'decisions', 'dropped', 'latency_ms', 'age_ms'
 KEYS |= {'deadline_miss_rate', 'stages_ms', 'encoder_calls', 'units', 'accuracy', 'tracking'}
 KEYS |= {'resources', 'energy', 'software', 'at_a_glance'}
 FILES = ['decisions.jsonl', 'latency.png', 'ranges.png', 'report.html', 'report.json']
-FILES += ['stages.png', 'tracks.png']
+FILES += ['tracks.png']
 AGREEMENT = LabelAgreement(0.7, 0.9, 0.8, 110)
 COMPARISON = PseudoLabelComparison(
     'boxes.csv', 0, 39, 40, 100, 1, 0, AGREEMENT, AGREEMENT, 3, 0.95, 90
@@ -42,11 +41,8 @@ def written(build_run, tmp_path_factory):
 
 
 def test_the_folder_is_made_and_holds_every_file(written):
-    assert sorted(content_of(written[0])) == FILES
-
-
-def test_report_json_holds_what_the_function_returns(written):
     folder, report = written
+    assert sorted(content_of(folder)) == FILES
     assert json.loads((folder / 'report.json').read_text()) == report
 
 
@@ -87,13 +83,6 @@ def test_comparisons_with_pseudo_labels_are_listed(written):
     assert (result['ids'], result['radar_matched']) == (3, 0.95)
 
 
-def test_the_log_holds_every_decision(build_run, written):
-    result = read_decisions(written[0] / 'decisions.jsonl')
-    record = build_run(4.0)
-    assert [d.window_end_ns for d in result] == [d.window_end_ns for d in record.decisions]
-    assert result[3].trail == record.decisions[3].trail
-
-
 def test_updates_have_a_log_of_their_own_and_count_nowhere_else(build_run, written, tmp_path):
     record = build_run(4.0)
     record.updates = [
@@ -124,19 +113,11 @@ def test_a_run_in_which_nothing_happened_has_a_report(empty_run, tmp_path):
     assert sorted(content_of(tmp_path)) == ['decisions.jsonl', 'report.html', 'report.json']
 
 
-@pytest.mark.parametrize('count', [1, 3])
-def test_a_run_with_hardly_any_decision_has_a_report(build_run, tmp_path, count):
+def test_a_run_with_hardly_any_decision_has_a_report(build_run, tmp_path):
     record = build_run(1.0)
-    report = write_report(replace(record, decisions=record.decisions[:count]), tmp_path)
+    report = write_report(replace(record, decisions=record.decisions[:1]), tmp_path)
     assert report['measured_decisions'] == 0
     assert 'Only the warm-up was recorded' in (tmp_path / 'report.html').read_text()
-
-
-def test_a_run_without_tracks_has_no_figure_of_tracks(build_run, tmp_path):
-    record = build_run(1.0)
-    bare = [replace(decision, tracks=()) for decision in record.decisions]
-    write_report(replace(record, decisions=bare), tmp_path)
-    assert not {'tracks.png', 'ranges.png'} & set(content_of(tmp_path))
 
 
 def test_a_new_report_replaces_the_old_one_and_leaves_nothing_of_it(
@@ -149,20 +130,13 @@ def test_a_new_report_replaces_the_old_one_and_leaves_nothing_of_it(
     assert sorted(content_of(tmp_path)) == names
 
 
-@pytest.mark.parametrize('below', ['', 'deeper/still'])
-def test_a_file_in_the_place_of_the_folder_is_an_error_with_a_remedy(empty_run, tmp_path, below):
+@pytest.mark.parametrize('below', ['', 'deeper/still', 'a\0b'])
+def test_a_place_that_takes_no_folder_is_an_error_with_a_remedy(empty_run, tmp_path, below):
     place = tmp_path / 'report'
     place.write_text('mine')
     with pytest.raises(ReportError, match='name a folder that can be written'):
         write_report(empty_run, place / below)
     assert place.read_text() == 'mine'
-
-
-def test_a_path_no_system_can_hold_is_an_error(empty_run, tmp_path):
-    with pytest.raises(ReportError, match='name a folder'):
-        write_report(empty_run, tmp_path / 'a\0b')
-    with pytest.raises(ReportError, match='name a folder'):
-        write_report(empty_run, tmp_path / ('x' * 5000))
 
 
 def test_a_disk_that_fills_up_leaves_the_old_report_and_nothing_half_written(
@@ -178,37 +152,6 @@ def test_a_disk_that_fills_up_leaves_the_old_report_and_nothing_half_written(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert content_of(tmp_path) == before
-
-
-def long_run(record, count):
-    """A run of so many decisions with new ids every 40 of them."""
-    decisions = []
-    for i in range(count):
-        part = record.decisions[i % len(record.decisions)]
-        lap_ns = i // len(record.decisions) * 10_000_000_000
-        tracks = tuple(replace(t, id=t.id + i // 40 * 5) for t in part.tracks)
-        decisions.append(
-            replace(
-                part,
-                tracks=tracks,
-                window_end_ns=part.window_end_ns + lap_ns,
-                state_ns=part.state_ns + lap_ns,
-                published_ns=part.published_ns + lap_ns,
-                newest_ns={m: ns + lap_ns for m, ns in part.newest_ns.items()},
-            )
-        )
-    return replace(record, decisions=decisions, problems=[f'line {i}' for i in range(1000)])
-
-
-def test_ten_thousand_decisions_and_thousands_of_ids_are_reported_in_seconds(build_run, tmp_path):
-    record = long_run(build_run(10.0), 10_000)
-    begin = time.process_time()
-    report = write_report(record, tmp_path)
-    assert time.process_time() - begin < 10.0
-    assert report['decisions'] == 10_000
-    assert len(report['tracks']) > 500
-    assert max(track['id'] for track in report['tracks']) > 1000
-    assert (tmp_path / 'report.html').stat().st_size < 3_000_000
 
 
 floats = st.floats()

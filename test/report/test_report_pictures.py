@@ -138,12 +138,6 @@ def test_a_single_picture_is_shown_once_and_does_not_move(tmp_path: Path) -> Non
     assert pictures.strip.width == 400
 
 
-def test_without_tracks_there_are_still_pictures(tmp_path: Path) -> None:
-    pictures = pictures_of(written(tmp_path, lambda messages: messages), tracks=False)
-    assert pictures.animation is not None
-    assert [moment.title.split(',')[0] for moment in pictures.moments] == ['Slowest answer']
-
-
 @pytest.mark.parametrize('how', ['without a camera', 'all damaged', 'gone'])
 def test_where_nothing_can_be_shown_a_sentence_says_so(tmp_path: Path, how: str) -> None:
     def change(messages: Any) -> Any:

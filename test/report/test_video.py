@@ -139,15 +139,6 @@ def test_pictures_of_any_size_become_a_video_that_can_be_watched(build_run, tmp_
     assert frames[0].shape == (shown[1], shown[0], 3)
 
 
-def test_pictures_that_change_their_size_are_all_shown(build_run, tmp_path):
-    record = build_run(1.0)
-    mixed = shots(record)[:10] + shots(record, 300, 500)[10:]
-    assert write_video(record, mixed, tmp_path / 'video.webm').frames == 20
-    last = frames_of(tmp_path / 'video.webm')[-1]
-    assert last.shape == (480 + BAR, 640, 3)
-    assert last[240, 20].max() < 20 < 50 < last[240, 320].min()  # black beside the picture
-
-
 def test_without_pictures_there_is_no_video(build_run, tmp_path):
     with pytest.raises(ReportError, match='leave out --video'):
         write_video(build_run(1.0), [], tmp_path / 'video.webm')
