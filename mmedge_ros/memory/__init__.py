@@ -1,4 +1,4 @@
-"""Moments of a flight: what is kept of it, where, and how it is searched."""
+"""Moments of a flight: which views are kept, their store, and how they are searched."""
 
 from mmedge_ros import MmedgeError
 

@@ -50,7 +50,7 @@ _REPLAYING = 0.8
 
 @dataclass(frozen=True)
 class BuiltMemory:
-    """What was kept of a flight: ``items`` views of ``tracks`` tracks and ``key_frames``.
+    """The result of a build: ``items`` views of ``tracks`` tracks and ``key_frames``.
 
     ``problems`` are sentences about what the recording lacks; ``record`` is what the replay left.
     """
@@ -71,7 +71,7 @@ def build_memory(
     encoder: str = '',
     profile: str = '',
 ) -> BuiltMemory:
-    """Make the memory of a recording, in the place of one that is there, also of an older format.
+    """Make the memory of a recording; it replaces an existing one, also of an older format.
 
     :param detector: model or bundle; '' takes what suits the recording
     :param configurations: those that take effect while it is replayed

@@ -1,4 +1,4 @@
-"""What embeds views and examples: the recogniser of a bundle, or a pair of networks.
+"""Encoders of views and examples: the recogniser of a bundle, or a pair of networks.
 
 Encoders keep nothing between calls, and may be shared by threads.
 """
@@ -37,7 +37,7 @@ from mmedge_ros.sensing.camera.image import quick_format
 LARGEST_EXAMPLE = 20 << 20  # bytes
 _REMEDY = 'name a jpg or png that shows the object and little else'
 _TINY = 1e-12
-# Embeds a picture of one object: what it is compared by, (1, T).
+# Embeds a picture of one object, (1, T).
 Embed = Callable[[Image], Vectors]
 
 
@@ -49,7 +49,7 @@ class ViewLook(NamedTuple):
 
 
 class ViewEncoder:
-    """What embeds views: ``exit`` says how many of its parts run."""
+    """An encoder of views; ``exit`` says how many of its parts run."""
 
     header: StoreHeader
     space: Space
@@ -64,7 +64,7 @@ class ViewEncoder:
         raise NotImplementedError
 
     def example(self, crop: Image) -> Vectors:
-        """Return what an example is compared by, (1, T); see `look`."""
+        """Return the vector of an example, (1, T); see `look`."""
         return self.look(crop).tap[None]
 
     def embedded(self, items: Sequence[MemoryItem]) -> list[MemoryItem]:
@@ -86,9 +86,9 @@ class ViewEncoder:
 
 
 class MemoryEncoder(ViewEncoder):
-    """Embeds objects by what the heads of a bundle's recogniser say of them.
+    """Embeds objects by the outputs of the heads of a bundle's recogniser.
 
-    A whole picture says nothing in the space of objects, and is found by time, place and light.
+    A whole picture has no place in the space of objects; it is found by time, place and light.
 
     :param leave_at: how many of its stages run; None: as far as the last head of a tap, which was
         measured to find as much as the end does, sooner (docs/results/memory.md)
@@ -178,7 +178,7 @@ class PairEncoder(ViewEncoder):
 
 
 def open_encoder(folder: Path) -> ViewEncoder:
-    """Open what embeds: a pair, or the recogniser of a bundle.
+    """Open an encoder: a pair, or the recogniser of a bundle.
 
     :raises EncodingError: if the folder has neither, or it cannot be used
     """
@@ -202,7 +202,7 @@ def bundle_that_embeds(detector: Path) -> Path:
 
 
 def embedding_by(header: StoreHeader, bundles: Iterable[Path]) -> Embed:
-    """Return what embeds a picture as a memory with this header was.
+    """Return an encoder of pictures, the one that a memory with this header was made with.
 
     It raises FlightMemoryError if the bundle is not among these, and EncodingError if that cannot
     be used.
@@ -211,7 +211,7 @@ def embedding_by(header: StoreHeader, bundles: Iterable[Path]) -> Embed:
 
 
 def read_example(path: Path) -> bytes:
-    """Return the bytes of a picture that a searcher brings along: "more like this one".
+    """Return the bytes of a picture to search by: "more like this one".
 
     :raises FlightMemoryError: if the file cannot be read, is empty, or is too large
     """

@@ -1,4 +1,4 @@
-"""What is remembered while it flies by: views are chosen beside the encoder, while it has time.
+"""Chooses the views to remember during a flight, beside the encoder, while that has time.
 
 Tracked objects come with the decision that names their detections. Detections that nobody tracks
 are told apart by their overlap from one decision to the next.
@@ -33,7 +33,7 @@ _SAME, _GONE_NS, _MOST_UNTRACKED = 0.3, NS_PER_S, 256
 
 
 class FlownViews:
-    """Chooses what is remembered of the newest pictures; one thread's.
+    """Chooses the views to remember of the newest pictures; for one thread.
 
     :param rate: looks at an object, and at the scene, per second at most
     """

@@ -62,7 +62,9 @@ def unpacked(rows: NDArray[np.uint8], length: int) -> Vectors:
         )
     scales = scales_of(rows)
     if not sound_scales(scales).all():
-        raise FlightMemoryError('the scale of a stored vector is none; build the memory again')
+        raise FlightMemoryError(
+            'the scale of a stored vector is not valid; build the memory again'
+        )
     # A table look-up gives both values of a byte at once.
     pairs = _PAIRS[rows[:, _SCALE.itemsize :]]
     values = pairs.reshape(len(rows), 2 * pairs.shape[1])[:, :length]
@@ -76,7 +78,7 @@ def scales_of(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def sound_scales(scales: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Say which scales (N,) `packed` may have made."""
+    """Mark the scales (N,) that `packed` may have made."""
     return (scales >= 0.0) & (scales <= _LARGEST_SCALE)
 
 

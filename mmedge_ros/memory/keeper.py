@@ -1,4 +1,4 @@
-"""Keeps the views of a flight as they come: embeds and writes them in a thread of its own."""
+"""Embeds and writes the views of a flight as they come, in a thread of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a flight memory is made of: items are kept, moments are found.
+"""The records of a flight memory: items are stored, moments are found.
 
 An *item* is one remembered view: an object of a track in one picture, or a whole picture where the
 scene changed (a *key frame*). A *moment* is what a searcher gets: the items of one track, or one
@@ -142,7 +142,7 @@ class StoredItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """What a search brings up: the views of one track, or one key frame, of one flight.
+    """A search result: the views of one track, or one key frame, of one flight.
 
     ``views`` are those that the query asks for, in the order of time; ``best`` is the place in
     them of the one that fits best. Scores compare moments of one query, and nothing else.
@@ -174,7 +174,7 @@ class Moment:
 
 
 def phase_of(velocity: Spot) -> FlightPhase:
-    """Return what a drone with this velocity is doing."""
+    """Return the phase of flight of a drone with this velocity."""
     if not all(map(math.isfinite, velocity)):
         return FlightPhase.UNKNOWN
     if math.hypot(velocity.x, velocity.y) < abs(velocity.z) and abs(velocity.z) > _HOVERING_BELOW:
@@ -197,7 +197,7 @@ def moves(
     velocities: FloatArray,
     drones: FloatArray,
 ) -> NDArray[np.bool_]:
-    """Say which objects (N,) move so; what is not known does not.
+    """Mark the objects (N,) with a motion; those whose motion is not known are not marked.
 
     :param positions: (N, 3) m
     :param velocities: (N, 3) m/s

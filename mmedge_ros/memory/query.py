@@ -1,4 +1,4 @@
-"""What a searcher asks for: words, examples, and filters that views must pass before any is rated.
+"""Queries: words, examples, and filters that views must pass before any is rated.
 
 A small deterministic parser reads the words. It knows labels, colours of parts, motion, light,
 phases of flight and three relations; it names the words that it does not know.
@@ -115,7 +115,7 @@ def _no_examples() -> Vectors:
 
 @dataclass(frozen=True, eq=False)
 class MemoryQuery:
-    """All of a question: words, vectors (E, D) of one object as examples, filters."""
+    """A whole query: words, vectors (E, D) of one object as examples, filters."""
 
     parsed: ParsedQuery = ParsedQuery()
     examples: Vectors = field(default_factory=_no_examples)
@@ -226,7 +226,7 @@ _SILENT = _each(
 
 
 def vocabulary() -> dict[str, Any]:
-    """Return what `read_query` goes by as plain data, for a page that reads questions itself.
+    """Return the words that `read_query` knows as plain data, for a page that reads questions.
 
     Motions, lights and phases are the numbers of their kinds.
     """

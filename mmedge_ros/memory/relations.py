@@ -1,4 +1,4 @@
-"""How remembered objects stand to each other: from places on the map and boxes, never from looks.
+"""Relations between remembered objects, from places on the map and boxes, never from looks.
 
 Two views of different objects count together if they are of nearly the same time, or the other
 object stood still not long before or after.
@@ -39,7 +39,7 @@ class _Pairs(NamedTuple):
 
 
 def limits() -> dict[str, float]:
-    """Return what relations are judged by as plain data (m, ns), for a page that judges them."""
+    """Return the limits of relations as plain data (m, ns), for a page that judges them."""
     return {
         'near': NEAR,
         'side_by_side': SIDE_BY_SIDE,
@@ -57,7 +57,7 @@ def best_partners(
     others: Integers,
     scores: FloatArray,
 ) -> Integers:
-    """Return for each subject the other object that stands so to it and fits best, -1: none.
+    """Return for each subject the best other object in this relation to it, -1 if there is none.
 
     :param subjects: rows (N,) of the table
     :param others: rows (M,)
@@ -81,7 +81,7 @@ def best_partners(
 def _holding(
     kind: RelationKind, table: ItemTable, subjects: Integers, others: Integers
 ) -> Iterator[_Pairs]:
-    """Yield the pairs that stand so to each other; what is not known does not."""
+    """Yield the pairs in this relation; objects at unknown places are in none."""
     if kind == RelationKind.NEAR:
         yield _together(table, _neighbours(table, subjects, others, NEAR))
         return

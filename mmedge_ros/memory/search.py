@@ -40,7 +40,7 @@ class QueryScorer(Protocol):
 
 
 class SearchedMemory(Protocol):
-    """What is searched: a `MemoryReader`, or what else has views."""
+    """A memory that can be searched, such as a `MemoryReader`."""
 
     @property
     def name(self) -> str: ...
@@ -217,7 +217,7 @@ def _standard(scores: FloatArray) -> FloatArray:
 
 
 def _passing(table: ItemTable, filters: Filters, notes: list[str]) -> NDArray[np.bool_]:
-    """Say which views (N,) pass; note how many could not be judged."""
+    """Mark the views (N,) that pass; note how many could not be judged."""
     integers = table.integers
     passing = np.ones(len(table), bool)
     if filters.between_ns is not None:
@@ -290,7 +290,7 @@ class AskedScorer(QueryScorer, Protocol):
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What is asked; what is empty is not asked for.
+    """A question to memories; empty fields ask for nothing.
 
     ``example`` is a JPEG or PNG of one object; ``like`` the number of a view of the first memory.
     ``near``: x, y, radius (m). ``between_ns``: first and last stamp; ``offsets_ns`` the same from

@@ -1,4 +1,4 @@
-"""Spaces of embeddings: what rates how well views fit words."""
+"""Spaces of embeddings, which rate how well views fit words."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AttributeSpace:
         self.length = end
 
     def places(self) -> dict[str, Any]:
-        """Return as plain data what `scores` goes by, for a page that rates views itself."""
+        """Return the parts of a vector as plain data, for a page that rates views itself."""
         values = self._description.attributes
         return {
             'middle': _MIDDLE,
@@ -67,7 +67,7 @@ class AttributeSpace:
         }
 
     def vectors(self, logits: NDArray[np.floating]) -> Vectors:
-        """Return the vectors (N, D) of what a head says (N, J + A): logits of classes, attributes.
+        """Return the vectors (N, D) of a head's logits (N, J + A) of classes and attributes.
 
         :raises FlightMemoryError: for another shape, or what is no number
         """
@@ -81,7 +81,7 @@ class AttributeSpace:
         return np.asarray(np.maximum(likely, _LEAST) - _MIDDLE, np.float32)
 
     def scores(self, query: ParsedQuery, vectors: Vectors) -> FloatArray:
-        """Return the logarithms (N,) of how likely views (N, D) are what the words say.
+        """Return the log-likelihoods (N,) that views (N, D) show what the words say.
 
         What no word says, and attributes that the recogniser does not know, change nothing.
         """
@@ -200,7 +200,7 @@ def _absent(header: StoreHeader) -> FlightMemoryError:
 
 
 def spread(vector: Vectors) -> Vectors:
-    """Return a vector (D,) turned so that what one value says is spread over all of them.
+    """Return a vector (D,) rotated so that each value is spread over all of them.
 
     Lengths and angles stay. Networks may have a value that is large in every vector; four bits
     with one scale would keep that one and round the others, which tell vectors apart, to 0.

@@ -168,7 +168,7 @@ def _columns(
 
 
 def _sound(facts: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Say which facts (N,) a view can have."""
+    """Mark the facts (N,) that a view can have."""
     sound: NDArray[np.bool_] = (facts['phase'] <= max(FlightPhase)) & (facts['bag_offset'] >= -1)
     for name in REALS:
         sound &= ~(np.abs(facts[name]) > LARGEST_REAL)
@@ -193,7 +193,7 @@ _INSERT = f'INSERT INTO items ({", ".join(COLUMNS)}) VALUES ({", ".join("?" * le
 
 
 class Displaced(NamedTuple):
-    """A view of a track that a better one takes the place of."""
+    """A view of a track that a better one replaces."""
 
     track_id: int
     stamp_ns: int
@@ -438,7 +438,7 @@ def _require_sound_header(header: StoreHeader) -> None:
 
 
 def unsound(item: MemoryItem) -> list[str]:
-    """Say what of a view could not be read again if it were written; empty if all could."""
+    """Name the fields of a view that could not be read again once it is written."""
     known = (*item.box, item.score)
     unknown = (
         *(*item.position, *item.velocity, *item.drone),
@@ -460,7 +460,7 @@ def unsound(item: MemoryItem) -> list[str]:
 
 
 def _require_sound(item: MemoryItem, header: StoreHeader) -> None:
-    """Make sure that what is written can be read again.
+    """Make sure that an item can be read again once it is written.
 
     :raises FlightMemoryError: if not
     """

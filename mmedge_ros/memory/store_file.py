@@ -124,7 +124,7 @@ class StoreHeader(NamedTuple):
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of a file into one sentence.
+    """Turn errors of SQLite and of the file system into one sentence.
 
     :raises FlightMemoryError: for every error of SQLite or of the file system
     """

@@ -1,4 +1,4 @@
-"""Which views are kept while they fly by: of each track the first and the best, and key frames.
+"""Chooses the views to keep: of each track the first and the best, and key frames.
 
 Stamps are given; nothing here asks for the time.
 """
@@ -61,7 +61,7 @@ class ViewQuality(NamedTuple):
 
 
 def visible_share(box: Box, others: Sequence[Box], image_size: tuple[int, int]) -> float:
-    """Return about how much of an object is seen, 0..1, by the boxes of one picture alone.
+    """Estimate the visible share of an object, 0..1, from the boxes of one picture alone.
 
     A box that reaches further down stands in front. An object at the border is cut.
     """
@@ -78,7 +78,7 @@ def visible_share(box: Box, others: Sequence[Box], image_size: tuple[int, int]) 
 
 
 class KeptView(NamedTuple):
-    """A view is to be kept; the one with the stamp ``displaced_ns`` goes, None: none goes."""
+    """A view to keep; it replaces the one with the stamp ``displaced_ns``, if there is one."""
 
     displaced_ns: int | None = None
 
@@ -101,7 +101,7 @@ class TrackViews:
         self._tracks: OrderedDict[int, _Kept] = OrderedDict()
 
     def offer(self, track_id: int, stamp_ns: int, quality: ViewQuality) -> KeptView | None:
-        """Say whether a view is kept, and which one goes for it; None: it is not.
+        """Return whether a view is to be kept, and which one it replaces; None if it is not kept.
 
         A track that was not met for the last 512 ones begins anew.
         """
@@ -133,7 +133,7 @@ def _score(view: _View) -> float:
 
 
 def scene_vector(picture: Image) -> Vectors:
-    """Return where a picture (H, W, 3) BGR is light and dark, and how coloured: (144,), 40 us.
+    """Return the light and colour of the cells of a picture (H, W, 3) BGR: (144,), in 40 us.
 
     It is of length 1, or 0 for a picture of one colour; exposure and tint cancel.
     """
@@ -144,7 +144,7 @@ def scene_vector(picture: Image) -> Vectors:
 
 
 class KeyFrames:
-    """Says which pictures show another scene than the key frames before.
+    """Chooses the pictures that show another scene than the key frames before.
 
     A scene counts as another one when it is unlike all of the last eight for 0.3 s, so that
     neither a flash nor turning back and forth makes key frames; two are at least 2 s apart.

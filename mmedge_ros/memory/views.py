@@ -1,4 +1,4 @@
-"""Makes items of pictures: which views are kept, and what is cut out and noted of them."""
+"""Makes items of pictures: chooses views, cuts them out, and notes their facts."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class ViewMaker:
 
 
 def about_picture(picture: Image, stamp_ns: int, level: str) -> MemoryItem:
-    """Return what is true of all views of a picture (H, W, 3), as an item that shows all of it."""
+    """Return the facts that all views of a picture (H, W, 3) share, as an item of all of it."""
     height, width = picture.shape[:2]
     return MemoryItem(
         kind=ViewKind.KEY_FRAME,
@@ -190,7 +190,7 @@ def with_drone(item: MemoryItem, state: EgoState | None) -> MemoryItem:
 
 
 def seen_track(track: Track, box: Box) -> SeenObject:
-    """Return a track as it is seen in a picture."""
+    """Return a track as an object in a picture."""
     position, velocity = spot_of(track.position), spot_of(track.velocity)
     return SeenObject(track.id, track.label, box, track.score, position, velocity)
 

@@ -1,4 +1,4 @@
-"""What is answered to a question, and what it rests on."""
+"""Answers to questions, and the evidence for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TRACKS, TRACKS_AND_MEMORY = 'tracks', 'tracks and memory'
 
 
 class Evidence(NamedTuple):
-    """What an answer rests on: a track from ``begin`` to ``end`` (s).
+    """Evidence for an answer: a track from ``begin`` to ``end`` (s).
 
     ``distance`` (m) is its shortest one there to what is measured from, with one standard
     ``deviation``, at the time ``at`` (s); None where none is known. ``views`` are numbers of

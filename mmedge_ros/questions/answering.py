@@ -1,4 +1,4 @@
-"""Answers questions from what was perceived, without a language model, or says why not."""
+"""Answers questions from tracks, without a language model, or says why that is not possible."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class DescribeParameters:
-    """What a language model says of decisions, and how late that may be."""
+    """Which sentences a language model makes of decisions, and how late they may be."""
 
     kinds: tuple[str, ...] = parameter(
         (),
@@ -167,7 +167,7 @@ class Describer:
         return self._quantile(kind, _UPPER)
 
     def demands(self) -> list[LatencyDemand]:
-        """Return what is to be announced now, for each kind; nothing where that is of no use.
+        """Return the latency demands to announce now, one for each kind; none if of no use.
 
         So it is while a question is answered, where the model fails or hangs, and where most
         sentences alone take longer than they may.
@@ -227,7 +227,7 @@ class Describer:
             self._free()
 
     def close(self) -> None:
-        """Describe nothing more, and announce nothing."""
+        """Stop describing and announcing."""
         self._is_closed = True
 
     def _describe(self, decision: Decision, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Reads a question in plain English into what is asked, or says what was not understood.
+"""Reads a question in plain English, or names the words that it does not understand.
 
 No language model: sentence patterns for the five kinds of question, and the vocabulary of the
 flight memory for labels, looks and motion. A word that is not known refuses the question, for it
@@ -136,7 +136,7 @@ def _meant(side: Question) -> Question:
 
 
 def _is_present(words: str) -> bool:
-    """Whether it is asked what is so, not what was."""
+    """Whether the question is about the present, not the past."""
     return re.search(_PRESENT, words) is not None and re.search(_PAST, words) is None
 
 
@@ -233,7 +233,7 @@ class _Reader:
         return replace(ours, versus=Question(Kind.OBJECT, Asked.LIST, phrases=phrases))
 
     def _anchor(self, text: str | None) -> Anchor:
-        """Read from what is measured; nothing is the drone."""
+        """Read what distances are measured from; nothing means the drone."""
         if not text:
             return Anchor()
         if re.fullmatch(ANCHOR, text):
@@ -521,5 +521,5 @@ def _without_things(phrase: Phrase) -> Phrase:
 
 
 def _comes(words: str) -> bool:
-    """Whether it is asked how close something came, not how far away it was."""
+    """Whether the question is how close something came, not how far away it was."""
     return re.search(r'\b(?:come|came|get|got)\b', words) is not None

@@ -1,4 +1,4 @@
-"""Lets a language model say more to a question than tracks do, by a deadline or not at all."""
+"""Lets a language model add to an answer from tracks, by a deadline or not at all."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ReadyModel:
 
 
 class LanguageModel(Protocol):
-    """Something that answers while it is asked to serve."""
+    """A model that can be made ready for one question."""
 
     def serving(
         self, deadline: float, on_phase: OnPhase, is_cancelled: IsCancelled = never
@@ -152,7 +152,7 @@ class OwnModel:
 def language_model(
     name: str, projector: Path | None = None, stays: bool = False
 ) -> RunningModel | OwnModel:
-    """Return what answers: a server that runs, by its address, or a file of the user's own.
+    """Return a model: a running server, by its address, or a file of the user.
 
     :raises ModelError: for an address that is none of this machine
     """
@@ -173,8 +173,8 @@ def explain(
     """Ask a model; by the deadline there is an answer or the reason why there is none.
 
     :param deadline: instant (s) of `time.monotonic`
-    :param on_phase: called as the question comes forward
-    :param is_cancelled: asked now and then; where it says so the model is released at once
+    :param on_phase: called with each phase the question enters
+    :param is_cancelled: called now and then; once it returns True the model is released
     """
     try:
         messages = messages_for(question, facts, pictures)

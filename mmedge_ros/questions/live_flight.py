@@ -1,4 +1,4 @@
-"""What questions are asked of while it flies: decisions as they come, and the flight memory."""
+"""The flight that questions are asked about while it goes on: its decisions and its memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PRESENT = re.compile(r"\b(?:is|are|does|do|has|have)\b|\w's\b")
 
 
 class LiveFlight:
-    """Takes decisions in one thread, and is asked in others.
+    """Takes decisions in one thread, and answers in others.
 
     :param now_ns: the time of the stamps
     :param wake: wakes a camera that stands by
@@ -57,7 +57,7 @@ class LiveFlight:
 
     @property
     def rows(self) -> int:
-        """How much is kept: decisions, and tracks of each."""
+        """How many rows are kept: decisions, and tracks of each."""
         return len(self._log)
 
     def add(self, decision: Decision, ego: EgoState | None = None) -> None:

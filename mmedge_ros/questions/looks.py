@@ -31,14 +31,14 @@ _SAME_TIME_NS, _SAME_PLACE = NS_PER_S // 5, 1.5
 
 @dataclass(frozen=True)
 class RememberedLooks:
-    """Says how probable it is that a track looks so; ``rows`` are those of its views, by track."""
+    """How probable a look is of each track; ``rows`` are those of a track's views, by track."""
 
     table: ItemTable
     space: AttributeSpace
     rows: Mapping[int, tuple[int, ...]]
 
     def __call__(self, track: ObservedTrack, phrase: Phrase) -> float | None:
-        """Return the probability, alike over views and attributes; None where no view is known.
+        """Return the probability, the mean over views and attributes; None where no view is known.
 
         :raises QuestionError: if the memory does not know such a look
         """
@@ -67,7 +67,7 @@ class RememberedLooks:
 
 
 def with_looks(flight: KnownFlight, memory: Path, detector: str = '') -> KnownFlight:
-    """Add what a memory knows of the looks of tracks; a problem where it cannot be read.
+    """Add the looks of tracks from a memory; a problem is noted where it cannot be read.
 
     :param memory: its folder
     :param detector: bundle that it may have been made with, besides those that are installed

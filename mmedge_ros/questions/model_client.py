@@ -1,4 +1,4 @@
-"""Asks a language model behind an OpenAI-compatible endpoint, and is done by a deadline.
+"""Asks a language model behind an OpenAI-compatible endpoint, with a deadline.
 
 The endpoint is on this machine: HTTP on its loopback, or a unix socket. What it sends is
 hostile: bytes are bounded, every wait ends at the deadline, and the answer must have the form
@@ -198,7 +198,7 @@ class _RefusedError(ModelError):
 
 
 class _Chat:
-    """What has come of an answer."""
+    """The state of an answer that is being received."""
 
     def __init__(
         self, endpoint: Endpoint, bound: bool, on_first_token: Callable[[], None]
@@ -210,7 +210,7 @@ class _Chat:
         self._endpoint, self._bound, self._on_first_token = endpoint, bound, on_first_token
 
     def cut_off(self) -> str:
-        """Say how far it was at the deadline."""
+        """Say how far the answer was at the deadline."""
         said = f'after {self.pieces} parts' if self.pieces else 'before its first word'
         return f'the model was cut off at the deadline, {said} of its answer'
 
@@ -299,7 +299,7 @@ class _Chat:
 
 
 async def _first(received: AsyncIterator[bytes]) -> bytes:
-    """Return the begin of an answer; of one that breaks off what there was."""
+    """Return the begin of an answer, or all that came of one that broke off."""
     import httpx2
 
     body = b''

@@ -1,4 +1,4 @@
-"""What a language model gets: what was measured, pictures of moments, and the question.
+"""The prompt of a language model: what was measured, pictures of moments, and the question.
 
 Words of others (a question, labels of a detector) are data: they are quoted, kept short, and hold
 nothing that the template of a model could take for a mark of its own.

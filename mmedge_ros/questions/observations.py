@@ -1,4 +1,4 @@
-"""What was perceived of a flight, in the form in which questions are answered from it.
+"""Tracks of a flight, in the form from which questions are answered.
 
 Tracks come from decisions, live or replayed; what is known of their looks comes from a flight
 memory or a recogniser. Places are in the frame of the tracks (m), stamps in ns.
@@ -127,7 +127,7 @@ class ObservationLog:
         return len(self._decisions) + len(self._tracks)
 
     def add(self, decision: Decision, ego: EgoState | None = None) -> None:
-        """Enter a decision, and where the drone was; of another instant that is a guess, not used.
+        """Enter a decision, and where the drone was then; a place of another instant is not used.
 
         :raises ValueError: if that is too much to keep
         """

@@ -1,4 +1,4 @@
-"""What was perceived of a recording: it is replayed once, all labels tracked."""
+"""Replays a recording once for its tracks, of all labels."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from mmedge_ros.questions.time_words import number_of
 
 
 class Side(Enum):
-    """The half of the map that lies so of the drone, by its heading."""
+    """The half of the map on one side of the drone, by its heading."""
 
     LEFT = 'left'
     RIGHT = 'right'
@@ -23,7 +23,7 @@ class Side(Enum):
 
 @dataclass(frozen=True)
 class Anchor:
-    """From where is measured: a track, a place (m), what a phrase says, else the drone."""
+    """What distances are measured from: a track, a place (m), an object, else the drone."""
 
     track: int | None = None
     spot: tuple[float, float] | None = None

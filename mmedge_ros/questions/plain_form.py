@@ -1,4 +1,4 @@
-"""Puts what people say into the plain sentences that the grammar reads.
+"""Rewrites questions as the plain sentences that the grammar reads.
 
 Words are exchanged only for others that mean the same. What is not known stays as it is, so that
 the question is refused.
@@ -331,7 +331,7 @@ def _exchanged(words: str, rules: tuple[_Rule, ...]) -> str:
 
 
 def _without(words: str, patterns: tuple[str, ...]) -> str:
-    """Take away what says nothing, again and again."""
+    """Remove words without meaning until none is left."""
     before = ''
     while before != words:
         before = words

@@ -1,4 +1,4 @@
-"""What is asked, as it was understood."""
+"""A question as it was understood."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Kind(Enum):
 
 
 class Asked(Enum):
-    """What is wanted of what is meant."""
+    """What a question asks about its objects."""
 
     COUNT = 'count'
     EXISTS = 'exists'
@@ -53,7 +53,7 @@ class Measure(Enum):
 
 
 class Sense(Enum):
-    """How a first number stands to a second one, as it is asked."""
+    """How a question compares a first number with a second one."""
 
     MORE = 'more'
     FEWER = 'fewer'

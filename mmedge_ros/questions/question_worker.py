@@ -1,4 +1,4 @@
-"""Answers questions beside the work of others: at once what was measured, then what a model says.
+"""Answers questions in threads: at once from tracks, then with a language model.
 
 One thread works out what was measured, another one waits for a model, one question at a time.
 Whatever they do, each question has its result by its deadline.
@@ -43,7 +43,7 @@ _NICE = 10
 
 @dataclass(frozen=True)
 class LiveAnswer:
-    """What a question came to.
+    """The result of a question.
 
     ``answer`` is what was measured, ``begin_ns`` from where its times count. ``said`` is what a
     model says, or why it says nothing; None where none is asked.
@@ -61,10 +61,10 @@ class LiveAnswer:
 
 
 class Flight(Protocol):
-    """What questions are asked of; called from the threads of the worker."""
+    """The flight that questions are about; called from the threads of the worker."""
 
     def awaited(self, question: str) -> Callable[[], bool] | None:
-        """Return what says that pictures for a question have come; None: none are needed."""
+        """Return a test whether the pictures for a question have come; None if none are needed."""
 
     def known(self) -> KnownFlight:
         """Return what is known now."""
@@ -99,7 +99,7 @@ class AskedQuestion:
         self._timer: threading.Timer | None = None
 
     def enter(self, phase: Phase) -> None:
-        """Say what it waits for."""
+        """Enter a phase."""
         with self._lock:
             if not self.is_over:
                 self._on_phase(phase)
@@ -171,7 +171,7 @@ class QuestionWorker:
         """Take in a question; returns at once.
 
         :param seconds: by then it has its result
-        :param on_phase: called as it comes forward, from any thread
+        :param on_phase: called with each phase it enters, from any thread
         :param on_done: called once with the result, from any thread
         """
         question = AskedQuestion(text, time.monotonic() + seconds, on_phase, on_done)

@@ -1,4 +1,4 @@
-"""A question about a flight with what it is asked of: its span, its tracks, and words for both.
+"""A question with the span and the tracks of a flight that it is about, and words for both.
 
 Times in answers count from the begin of the flight (s), distances are meant over ground (m).
 """
@@ -28,7 +28,7 @@ _OF_OBJECTS = {Asked.COUNT, Asked.EXISTS, Asked.LIST, Asked.EXTREME, Asked.COUNT
 
 
 class Scope:
-    """What a question is asked of.
+    """The span and the tracks that a question is about.
 
     :ivar begin_ns: first instant that is meant; ``end_ns`` is the last one
     :ivar is_now: whether it is asked of now, where no time was named
@@ -88,7 +88,7 @@ class Scope:
         return float(camera[within].mean())
 
     def require_watched(self) -> None:
-        """Make sure that not seeing somebody says something.
+        """Make sure that the camera saw enough to say that nobody was there.
 
         :raises QuestionError: if the camera gave nothing
         """

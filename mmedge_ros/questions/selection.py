@@ -1,4 +1,4 @@
-"""Which tracks a question is about, and at which instants what it asks for was so of them."""
+"""Which tracks a question is about, and at which instants they fit it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_GAP_NS = NS_PER_S
 
 
 def no_looks(_track: ObservedTrack, _phrase: Phrase) -> float | None:
-    """Know of no track how it looks."""
+    """Return None: no look of any track is known."""
     return None
 
 
@@ -107,7 +107,7 @@ class Selector:
         return track
 
     def distances(self, track: ObservedTrack, anchor: Anchor) -> FloatArray:
-        """Return how far a track was from an anchor over ground (N,), m; NaN: not known.
+        """Return the distances (N,) of a track from an anchor over ground, m; NaN where not known.
 
         :raises QuestionError: if nothing is known of the anchor
         """

@@ -1,4 +1,4 @@
-"""Answers about tracks: where one was, how it moved and when, and which of two is more so."""
+"""Answers about tracks: where one was, how it moved and when, and comparisons of two."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _subject(scope: Scope) -> ObservedTrack:
 
 
 def _only(scope: Scope, phrases: Sequence[Phrase]) -> ObservedTrack:
-    """Return the one object that is meant, or the one of several that is most so."""
+    """Return the one object that is meant, or of several the one with the greatest measure."""
     chosen = scope.chosen(phrases)
     if not chosen:
         raise QuestionError(f'no {words_of(phrases)} was seen{scope.where_when()}')
@@ -108,7 +108,7 @@ def _seen(scope: Scope, track: ObservedTrack) -> Answer:
 
 
 def _lasting(scope: Scope, track: ObservedTrack) -> Answer:
-    """Say how long the camera saw a track, or it moved so."""
+    """Say how long the camera saw a track, or how long it moved as the question says."""
     rows = rows_between(track, scope.begin_ns, scope.end_ns)
     if not scope.question.motions:
         rows &= track.seen
@@ -190,7 +190,7 @@ def _motion(scope: Scope, track: ObservedTrack, rows: NDArray[np.bool_]) -> Answ
 
 
 def pair(scope: Scope) -> Answer:
-    """Say which of two tracks is more so.
+    """Compare two tracks.
 
     :raises QuestionError: if it is not known of both
     """
