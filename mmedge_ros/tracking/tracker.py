@@ -314,12 +314,13 @@ class Tracker:
             strong_ns=strong_ns,
             hits=hits,
             evidence=evidence,
-            confirmed=track.confirmed or self._is_believed(hits, evidence, box is not None),
+            confirmed=track.confirmed or self._is_confirmed(hits, evidence, box is not None),
             support=support,
             detection=detection,
         )
 
-    def _is_believed(self, hits: int, evidence: float, has_box: bool) -> bool:
+    def _is_confirmed(self, hits: int, evidence: float, has_box: bool) -> bool:
+        """Whether a track is shown: so many detections, and those of the camera convincing."""
         p = self.parameters
         if not has_box:
             return hits >= p.confirm_hits_radar
@@ -336,7 +337,7 @@ class Tracker:
             for number, measurement in enumerate(measurements, next_id)
         ]
         return [
-            track._replace(confirmed=self._is_believed(1, track.evidence, track.box is not None))
+            track._replace(confirmed=self._is_confirmed(1, track.evidence, track.box is not None))
             for track in begun
         ]
 
