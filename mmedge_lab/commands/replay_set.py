@@ -41,9 +41,9 @@ def replay_set(
     from mmedge_ros.commands.replay_run import ReplayRequest, report_offline, reported
 
     with plain_errors():
+        from mmedge_lab.flight_workers import do_flight_works
         from mmedge_lab.judging import EvaluationError
         from mmedge_lab.judging.bench_table import table_markdown, write_table
-        from mmedge_lab.judging.flight_workers import do_flight_works
         from mmedge_lab.judging.replayed_set import NAME, scenario_of, set_table
         from mmedge_lab.simulation.flight_folder import flights_in
         from mmedge_ros.report.report_files import require_writable

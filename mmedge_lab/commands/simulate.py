@@ -137,12 +137,13 @@ def _simulate_set(out: Path, name: str, jobs: int) -> None:
     from mmedge_lab.simulation.flight_set import simulate_set
     from mmedge_lab.simulation.standard_sets import standard_set
 
+    flights = standard_set(name)
     with StatusLine(f'{name} set') as line:
         folders = simulate_set(
             out,
-            standard_set(name),
+            flights,
             jobs,
-            lambda done: line.advance(done.share, f'{done.whole} of {done.flights} flights'),
+            lambda share, whole: line.advance(share, f'{whole} of {len(flights)} flights'),
         )
     for folder in folders:
         typer.echo(folder)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mmedge_lab.flight_workers import OnProgress
 from mmedge_lab.judging.bench import Bench, Results, Row, Subject, Sums, flight_subject
 from mmedge_lab.judging.bench_table import bench_table, write_table
 from mmedge_lab.judging.bundle_cases import (
@@ -22,7 +23,6 @@ from mmedge_lab.judging.bundle_cases import (
 )
 from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_bundle
 from mmedge_lab.judging.encoded_flight import replay_encoded
-from mmedge_lab.judging.flight_workers import OnProgress
 from mmedge_lab.judging.judged_flight import FlightOpener, JudgedFlight, bundle_about
 from mmedge_lab.judging.run_bench import JUDGED, judge
 from mmedge_lab.judging.strata_sums import (

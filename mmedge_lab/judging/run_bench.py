@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mmedge_lab.flight_workers import OnProgress, do_flight_works
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, Results, Row, Subject, Sums, UnmeasuredError
 from mmedge_lab.judging.bundle_under_test import flight_digest, software_digest
-from mmedge_lab.judging.flight_workers import OnProgress, do_flight_works
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.report.report_files import kept_content, write_files
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from mmedge_lab.judging.flight_workers import do_flight_works
+from mmedge_lab.flight_workers import do_flight_works
 from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import encoder_entries, identity_text, write_manifest
 from mmedge_lab.training.checkpoint import read_index, whole_folder

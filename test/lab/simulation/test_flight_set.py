@@ -14,7 +14,7 @@ from hand_made_flight import decoded, sensors
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation import flight as flight_module
 from mmedge_lab.simulation.flight_folder import FLIGHT_FILE
-from mmedge_lab.simulation.flight_set import PlannedFlight, SetProgress, simulate_set
+from mmedge_lab.simulation.flight_set import PlannedFlight, simulate_set
 
 ROOT = Path(__file__).resolve().parents[3]
 FLIGHTS = [
@@ -37,10 +37,10 @@ class TestOneAfterAnother:
     def test_whole_flights_are_kept(self, tmp_path: Path) -> None:
         simulate_set(tmp_path, FLIGHTS)
         before = written(tmp_path)
-        progress: list[SetProgress] = []
-        simulate_set(tmp_path, FLIGHTS, on_progress=progress.append)
+        progress: list[tuple[float, int]] = []
+        simulate_set(tmp_path, FLIGHTS, on_progress=lambda *of: progress.append(of))
         assert written(tmp_path) == before
-        assert progress == [SetProgress(1.0, 2, 2)]
+        assert progress == [(1.0, 2)]
 
     def test_only_what_is_missing_or_different_is_made(self, tmp_path: Path) -> None:
         simulate_set(tmp_path, FLIGHTS)
@@ -57,10 +57,10 @@ class TestOneAfterAnother:
 class TestSideBySide:
     def test_two_processes_make_the_same_of_the_same_seed(self, tmp_path: Path) -> None:
         twins = [PlannedFlight(name, 'street_night_near', 3, 0.5) for name in ('a', 'b')]
-        progress: list[SetProgress] = []
-        one, other = simulate_set(tmp_path, twins, 2, progress.append)
+        progress: list[tuple[float, int]] = []
+        one, other = simulate_set(tmp_path, twins, 2, lambda *of: progress.append(of))
         assert decoded(one) == decoded(other)
-        assert progress[-1] == SetProgress(1.0, 2, 2)
+        assert progress[-1] == (1.0, 2)
 
     def test_one_flights_failure_is_said_and_ends_the_others(self, tmp_path: Path) -> None:
         impossible = PlannedFlight('impossible', 'meadow_day_near', 1, 1e9)
@@ -88,7 +88,7 @@ def stop(number, frame):
 if __name__ == '__main__':
     signal.signal(signal.SIGTERM, stop)
     flights = [PlannedFlight(f'f{n}', 'meadow_day_near', n, 60.0) for n in (1, 2)]
-    simulate_set(Path(sys.argv[1]), flights, 2, lambda done: print(done.share, flush=True))
+    simulate_set(Path(sys.argv[1]), flights, 2, lambda share, _: print(share, flush=True))
 """
 
 

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 from hand_made_workers import half_done
 
+from mmedge_lab.flight_workers import do_flight_works
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.flight_workers import do_flight_works
 
 
 def done(jobs: int, **ends: str) -> list[tuple[float, int]]:

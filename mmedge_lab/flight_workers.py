@@ -1,4 +1,4 @@
-"""Flights of an evaluation in parallel, a process each; finished cases are kept."""
+"""Works on flights in parallel, a process each."""
 
 from __future__ import annotations
 
