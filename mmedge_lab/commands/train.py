@@ -14,7 +14,6 @@ from mmedge_lab.commands.train_replayed import (
     ValidationOption,
     train_fit,
     train_gate,
-    train_rivals,
 )
 from mmedge_ros.commands.command_group import CommandGroup
 from mmedge_ros.commands.display import StatusLine, say
@@ -293,7 +292,6 @@ def recogniser(
 
 train_app.command('gate')(train_gate)
 train_app.command('fit')(train_fit)
-train_app.command('rivals')(train_rivals)
 
 
 def _judged(validation: Path | None) -> dict[str, Path]:

@@ -1,8 +1,7 @@
-"""`mmedge lab train gate`, `fit` and `rivals`: learned from replayed flights."""
+"""`mmedge lab train gate` and `fit`: learned from replayed flights."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +13,6 @@ from mmedge_ros.commands.errors import plain_errors, stop
 from mmedge_ros.commands.options import (
     BundleArgument,
     JobsOption,
-    SetArgument,
     argument,
     existing_file,
     existing_set,
@@ -130,10 +128,11 @@ class Fitted(Enum):
     NOISE = 'noise'
     PICTURES = 'pictures'
     PREDICTOR = 'predictor'
+    IMPUTER = 'imputer'
 
 
 def train_fit(
-    what: Annotated[Fitted, argument('noise|pictures|predictor', 'what is fitted')],
+    what: Annotated[Fitted, argument('WHAT', 'noise, pictures, predictor or imputer')],
     bundle: BundleArgument,
     train: Annotated[
         list[Path], existing_set('--train', 'set it learns from; may be given again', '')
@@ -157,8 +156,12 @@ def train_fit(
     pictures: how pictures look, so that fog, a dirty lens or lamps that flicker are warned of.
 
     predictor: how accurate configurations are in the scene of the moment. It keeps to the table
-    of accuracies where it chooses no better on flights held out. What was replayed before is
-    kept: a run that was cut short goes on where it was.
+    of accuracies where it chooses no better on flights held out.
+
+    imputer: where people are in a picture that is not ready, for a rival of `mmedge lab bench
+    rivals`.
+
+    Samples of flights are kept: a run that was cut short goes on where it was.
     """
     with plain_errors():
         from mmedge_lab.simulation.flight_folder import flights_in
@@ -171,6 +174,11 @@ def train_fit(
                 words = _fit_noise(folder, flights, profile, line.advance)
             elif what is Fitted.PICTURES:
                 words = _fit_pictures(folder, flights, line.advance)
+            elif what is Fitted.IMPUTER:
+                from mmedge_lab.training.imputation_training import fit_imputer
+
+                facts = fit_imputer(folder, flights, jobs, line.advance)
+                words = f'learned from {facts["samples"]} samples'
             else:
                 from mmedge_lab.training.accuracy_predictor import fit_predictor
 
@@ -197,41 +205,3 @@ def _fit_pictures(folder: Path, flights: list[Path], report: Report) -> str:
 
     write_pictures(folder, fit_pictures(flights, report), len(flights))
     return f'pictures of {len(flights)} flights are usual now'
-
-
-def train_rivals(
-    flights: SetArgument,
-    out: Annotated[
-        Path,
-        option(
-            '--out',
-            'FOLDER',
-            'folder of the rival; must not exist yet. In BUNDLE/rivals it is found',
-        ),
-    ],
-    bundle: Annotated[
-        str, option('--bundle', 'BUNDLE', 'bundle folder, or the name of a bundle')
-    ] = 'flight_people',
-    validation: Annotated[Path | None, existing_set('--validation', 'set to judge it on')] = None,
-    seed: SeedOption = 0,
-    jobs: JobsOption = 2,
-) -> None:
-    """Train the rival that `mmedge lab bench rivals` compares with, for the encoders of a bundle.
-
-    It makes up the picture that is not ready (imputation). Samples of each flight are kept: a
-    run that is cut short goes on where it was.
-    """
-    with plain_errors():
-        from mmedge_lab.training.imputation_training import RivalsRequest, build_rivals
-        from mmedge_ros.encoding.bundle.default_model import default_detector
-
-        folder = default_detector(bundle)
-        request = RivalsRequest(folder, flights, out.absolute(), validation, jobs=jobs)
-        request = replace(request, settings=replace(request.settings, seed=seed))
-        with StatusLine(f'rival for {folder.name}') as line:
-            facts = build_rivals(request, line.advance)
-    if facts['validation']:
-        figures = facts['validation']['imputation'].items()
-        words = ', '.join(f'{name} {value:g}' for name, value in figures)
-        say(f'imputation on {facts["validation"]["set"]}: {words}')
-    typer.echo(out)

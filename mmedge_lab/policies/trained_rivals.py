@@ -35,7 +35,7 @@ GATING, SELECTION, IMPUTATION = 'modality_gating', 'model_selection', 'imputatio
 _FIELDS = {GATING: POLICY_FIELDS, SELECTION: POLICY_FIELDS, IMPUTATION: PERSON_FIELDS}
 _NUMBERS = {GATING: ('threshold',), SELECTION: ('margin',), IMPUTATION: ('least', 'scale')}
 _FORMAT = 1
-_REMEDY = 'train the rivals again: mmedge lab train rivals'
+_REMEDY = 'train it again: mmedge lab train fit imputer'
 
 
 class Choices(NamedTuple):
@@ -148,7 +148,7 @@ def read_rivals(folder: Path, bundle: Path) -> Rivals:
     if index.get('encoders') != encoders_digest(bundle):
         raise EvaluationError(
             f'{folder} was trained for other encoders ({shown(index.get("bundle"))}) than those '
-            f'of {bundle.name}; train it for these with mmedge lab train rivals --bundle'
+            f'of {bundle.name}; train it for these with mmedge lab train fit imputer'
         )
     choices = choices_of(bundle)
     outputs = {GATING: 1, SELECTION: len(choices.levels), IMPUTATION: OUTPUTS}

@@ -7,7 +7,6 @@ the network learns whether they are in the missing one, and how far they have mo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.judging.bench import few
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_lab.judging.judged_flight import encoded_with_truth
@@ -24,7 +22,6 @@ from mmedge_lab.policies.imputation import (
     PERSON_FIELDS,
     TrainedImputer,
     displacement,
-    moved_boxes,
     person_features,
 )
 from mmedge_lab.policies.policy_features import partners, strong_detections
@@ -32,10 +29,8 @@ from mmedge_lab.policies.policy_run import levels_needed
 from mmedge_lab.policies.scheduled_replay import StoredFeatures
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.policies.steering import Plugins
-from mmedge_lab.policies.trained_rivals import encoders_digest, write_rivals
-from mmedge_lab.simulation.flight_folder import flights_in
-from mmedge_lab.training import OnShare, Report, TrainingError, part_of
-from mmedge_lab.training.bundle_files import require_free
+from mmedge_lab.policies.trained_rivals import FOLDER, encoders_digest, write_rivals
+from mmedge_lab.training import OnShare, Report, TrainingError
 from mmedge_lab.training.checkpoint import work_beside
 from mmedge_lab.training.dense_training import (
     DenseSettings,
@@ -48,13 +43,11 @@ from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,
     RADAR,
-    Box,
     FloatArray,
     ModalityConfiguration,
     UnitFeatures,
 )
 from mmedge_ros.core.run_record import software_identity
-from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.pipeline.window_assembler import WindowParameters
 from mmedge_ros.replay.recording import Recording
 
@@ -63,23 +56,19 @@ _STEPS = (1, 2, 3)
 # How many pictures the missing one is ahead of the newest that is ready.
 _LEADS = (1, 2, 3, 4)
 _PICTURES = 3
-_LEARNED, _JUDGED = 'learned from', 'judged on'
-# Share of the progress shown.
-_SHARE = 0.7
+_LEARNED = 'learned from'
 
 
 class ImputationSamples(NamedTuple):
     """People in pictures before a missing one: inputs (N, F), and what became of them.
 
     ``found`` (N,) is whether they are in the missing picture, ``moved`` (N, 4) how far they
-    moved there, ``boxes`` and ``truths`` (N, 4) are the boxes before and there, px.
+    moved there, as `displacement` has it.
     """
 
     before: FloatArray
     found: NDArray[np.bool_]
     moved: FloatArray
-    boxes: FloatArray
-    truths: FloatArray
 
 
 def picture_samples(
@@ -102,7 +91,7 @@ def picture_samples(
     levels = flight.levels[RADAR]
     pictures, scans = encoded(CAMERA, level), encoded(RADAR, levels[-1] if levels else '')
     random = np.random.default_rng(seed)
-    rows: list[tuple[FloatArray, bool, FloatArray, FloatArray, FloatArray]] = []
+    rows: list[tuple[FloatArray, bool, FloatArray]] = []
     for place, absent in enumerate(pictures):
         lead, step = int(random.choice(_LEADS)), int(random.choice(_STEPS))
         places = [place - lead - step * back for back in range(_PICTURES)]
@@ -112,25 +101,24 @@ def picture_samples(
         recent = [s for s in scans if begin_ns < s.stamp_ns <= absent.stamp_ns]
         if ready:
             rows += _rows(absent, ready, recent)
-    before, found, moved, boxes, truths = zip(*rows, strict=True) if rows else [()] * 5
+    before, found, moved = zip(*rows, strict=True) if rows else [()] * 3
     return ImputationSamples(
         np.array(before, np.float64).reshape(-1, len(PERSON_FIELDS)),
         np.array(found, np.bool_),
-        *(np.array(column, np.float64).reshape(-1, 4) for column in (moved, boxes, truths)),
+        np.array(moved, np.float64).reshape(-1, 4),
     )
 
 
 def _rows(
     absent: UnitFeatures, ready: Sequence[UnitFeatures], scans: Sequence[UnitFeatures]
-) -> list[tuple[FloatArray, bool, FloatArray, FloatArray, FloatArray]]:
+) -> list[tuple[FloatArray, bool, FloatArray]]:
     people, inputs = person_features(absent.stamp_ns, ready, scans)
     there = [d.box for d in strong_detections(absent, LEAST_SCORE)]
     boxes = [person.box for person in people]
     rows = []
     for row, box, place in zip(inputs, boxes, partners(boxes, there), strict=True):
-        new = box if place is None else there[place]
-        moved = np.array(displacement(box, new))
-        rows.append((row, place is not None, moved, np.array(box), np.array(new)))
+        moved = displacement(box, box if place is None else there[place])
+        rows.append((row, place is not None, np.array(moved)))
     return rows
 
 
@@ -162,56 +150,6 @@ def train_imputer(
     return TrainedImputer(fit.network, scale), facts
 
 
-def judge_imputer(imputer: TrainedImputer, unseen: ImputationSamples) -> dict[str, float]:
-    """Return figures of an imputer: the overlap (IoU) of made-up boxes with those in the picture.
-
-    Beside it that of boxes that stay where they were, and that go on as they went.
-    """
-    outputs = imputer.network.outputs(unseen.before)
-    first = PERSON_FIELDS.index('onward_right')
-    there = unseen.found
-    count = max(len(there), 1)
-    return {
-        'samples': len(there),
-        'found': float(there.sum()) / count,
-        'accuracy': float(((outputs[:, 0] >= 0.0) == there).sum()) / count,
-        'iou': _overlaps(unseen, outputs[:, 1:] * imputer.scale),
-        'iou_staying': _overlaps(unseen, np.zeros((len(there), 4))),
-        'iou_going_on': _overlaps(unseen, unseen.before[:, first : first + 4]),
-    }
-
-
-def _overlaps(samples: ImputationSamples, displacements: FloatArray) -> float:
-    there = np.flatnonzero(samples.found)
-    if not len(there):
-        return 0.0
-    boxes = [Box(*row) for row in samples.boxes[there].tolist()]
-    made = moved_boxes(boxes, displacements[there])
-    true = [Box(*row) for row in samples.truths[there].tolist()]
-    return float(np.mean([overlap(a, b) for a, b in zip(made, true, strict=True)]))
-
-
-def _usual_settings() -> DenseSettings:
-    return DenseSettings(learning_rate=0.001, epochs=60)
-
-
-@dataclass(frozen=True)
-class RivalsRequest:
-    """The request for an imputer: a bundle, a set to learn from and one to judge it on.
-
-    ``most`` and ``most_judged`` flights of these are taken, spread over the set; 0 for all.
-    """
-
-    bundle: Path
-    flights: Path
-    out: Path
-    validation: Path | None = None
-    settings: DenseSettings = field(default_factory=_usual_settings)
-    jobs: int = 1
-    most: int = 0
-    most_judged: int = 0
-
-
 def _collect(bundle: BundleUnderTest, path: Path, number: int, on_share: OnShare) -> Arrays:
     needed = levels_needed(bundle)
     with Recording(path) as recording:
@@ -220,49 +158,33 @@ def _collect(bundle: BundleUnderTest, path: Path, number: int, on_share: OnShare
     return picture_samples(flight, needed[CAMERA][-1], window_ns, number)._asdict()
 
 
-def build_rivals(request: RivalsRequest, report: Report) -> dict[str, Any]:
-    """Train the imputer for a bundle and write it; returns what is known of it.
+def fit_imputer(
+    folder: Path, flights: Sequence[Path], jobs: int, report: Report
+) -> dict[str, Any]:
+    """Train the imputer for a bundle and write it into that; returns what is known of it.
 
-    The samples of each flight are kept in a folder beside ``out`` until it is written.
+    The samples of each flight are kept in a folder beside the bundle until then.
 
-    :raises TrainingError: if it cannot be trained with these flights, or written
+    :param jobs: processes to use; 0 for one per processor
+    :raises TrainingError: if it cannot be trained with these flights
+    :raises EvaluationError: if it cannot be written
     :raises EncodingError: if the bundle cannot be used
     """
-    require_free(request.out)
-    bundle = open_bundle(request.bundle, STATED)
-    sets = {_LEARNED: few(flights_in(request.flights), request.most), _JUDGED: ()}
-    if request.validation is not None:
-        sets[_JUDGED] = few(flights_in(request.validation), request.most_judged)
-    made_from = f'{bundle.digest} {encoders_digest(request.bundle)} {PERSON_FIELDS}'
-    collected = FlightArrays(work_beside(request.out), made_from, sets, request.jobs)
-    collect = partial(_collect, bundle)
-    parts = [
-        ImputationSamples(**arrays)
-        for arrays in collected.of(_LEARNED, collect, part_of(report, 0.0, _SHARE))
-    ]
-    flights = np.repeat(np.arange(len(parts)), [len(part.found) for part in parts])
-    imputer, facts = train_imputer(_joined(parts), flights, request.settings)
-    content: dict[str, Any] = {
-        'software': software_identity(request.bundle),
-        'seed': request.settings.seed,
-        'training': {'set': request.flights.name, 'imputation': facts},
-        'validation': None,
+    bundle = open_bundle(folder, STATED)
+    made_from = f'{bundle.digest} {encoders_digest(folder)} {PERSON_FIELDS}'
+    collected = FlightArrays(work_beside(folder), made_from, {_LEARNED: flights}, jobs)
+    arrays = collected.of(_LEARNED, partial(_collect, bundle), report)
+    parts = [ImputationSamples(**of) for of in arrays]
+    numbers = np.repeat(np.arange(len(parts)), [len(part.found) for part in parts])
+    samples = ImputationSamples(*map(np.concatenate, zip(*parts, strict=True)))
+    imputer, facts = train_imputer(samples, numbers, DenseSettings(learning_rate=0.001, epochs=60))
+    content = {
+        'software': software_identity(folder),
+        'training': {
+            'set': ', '.join(dict.fromkeys(flight.parent.name for flight in flights)),
+            'imputation': facts,
+        },
     }
-    if request.validation is not None and sets[_JUDGED]:
-        unseen = [
-            ImputationSamples(**arrays)
-            for arrays in collected.of(_JUDGED, collect, part_of(report, _SHARE, 1.0))
-        ]
-        figures = judge_imputer(imputer, _joined(unseen))
-        content['validation'] = {
-            'set': request.validation.name,
-            'flights': len(unseen),
-            'imputation': {name: round(value, 4) for name, value in figures.items()},
-        }
-    write_rivals(request.out, request.bundle, Plugins(imputation=imputer), content)
+    write_rivals(folder / FOLDER, folder, Plugins(imputation=imputer), content)
     collected.remove()
-    return content
-
-
-def _joined(parts: Sequence[ImputationSamples]) -> ImputationSamples:
-    return ImputationSamples(*map(np.concatenate, zip(*parts, strict=True)))
+    return facts

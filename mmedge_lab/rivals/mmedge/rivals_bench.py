@@ -102,7 +102,7 @@ def _judged(
 ) -> Sums:
     kind = POLICIES[policy]
     if kind.needs and getattr(plugins, kind.needs) is None:
-        raise UnmeasuredError('the bundle brings no trained one: mmedge lab train rivals')
+        raise UnmeasuredError('the bundle brings no trained one: mmedge lab train fit imputer')
     if not kind.aggregates and of.networks is None:
         raise UnmeasuredError('the bundle fuses by rules, so that nothing is aggregated')
     run = run_policy(

@@ -128,7 +128,7 @@ def test_files_that_are_missing_or_changed_are_refused(folder: Path, bundle: Pat
     (folder / 'imputation.npz').unlink()
     with pytest.raises(EvaluationError, match=r'imputation\.npz: No such file'):
         read_rivals(folder, bundle)
-    with pytest.raises(EvaluationError, match='train the rivals again'):
+    with pytest.raises(EvaluationError, match='train it again'):
         read_rivals(folder / 'nowhere', bundle)
 
 
