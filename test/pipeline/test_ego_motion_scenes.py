@@ -81,15 +81,6 @@ def test_a_walker_keeps_its_place_in_odom_while_the_drone_passes_and_turns() -> 
         assert np.linalg.norm(track.velocity[:2] - [0.2, 0.6]) < 0.6
 
 
-def test_odometry_without_frame_names_is_not_taken_for_a_frame_on_the_drone() -> None:
-    world = PointTargets(FLIGHTS['translating'], clutter=scattered_clutter(60))
-    pipeline = PerceptionPipeline()
-    pipeline.rig.add_transforms(world.transforms)
-    pipeline.rig.add_ego_state(world.ego_state(0.0), '', '')
-    assert pipeline.rig.frame_id == 'odom'
-    assert not any('no odometry' in text for text in pipeline.degraded)
-
-
 def test_a_radar_that_is_late_and_out_of_order_changes_nothing_but_its_age() -> None:
     world = PointTargets(
         lambda t: pose(0.5 * t, 0.0, 3.0),

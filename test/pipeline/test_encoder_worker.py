@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hand_made_units import MS, Collected, FakeEncoder, ManualClock, at, unit
+from hand_made_units import MS, Collected, FakeEncoder, Gate, ManualClock, at, unit
 
 from mmedge_ros.core.data_types import (
     CAMERA,
@@ -29,21 +29,6 @@ from mmedge_ros.pipeline.encoder_worker import EncoderWorker
 from mmedge_ros.sensing import SensingError
 
 RECEIVED, DROPPED, FAILED = UnitOutcome.RECEIVED, UnitOutcome.DROPPED, UnitOutcome.FAILED
-
-
-class Gate:
-    """Work that does not end before a test lets it."""
-
-    def __init__(self) -> None:
-        self.entered = threading.Semaphore(0)
-        self.opened = threading.Semaphore(0)
-
-    def __call__(self, _: Unit) -> None:
-        self.entered.release()
-        assert self.opened.acquire(timeout=10)
-
-    def wait_until_entered(self) -> None:
-        assert self.entered.acquire(timeout=10)
 
 
 class FollowingEncoder(FakeEncoder):

@@ -182,47 +182,6 @@ def test_a_flood_of_units_with_one_stamp_does_not_fill_the_memory() -> None:
 # ------------------------------------------------------------------------------ tracks
 
 
-def people(units: PairedUnits) -> list[Measurement]:
-    """Two people who walk in opposite directions, seen in every step."""
-    camera, stamp_ns = units.camera, units.stamp_ns
-    time = in_ms(stamp_ns) / 1e3
-    result = []
-    for side in (-1.0, 1.0):
-        x = 320 + side * (100 - 40 * time)
-        result.append(
-            Measurement(
-                stamp_ns,
-                'person',
-                0.9,
-                Box(x - 30, 100.0, x + 30, 250.0) if camera else None,
-                np.array([5.0, side * (1.2 - 0.5 * time), 0.0]),
-                np.diag([0.05, 0.02, 0.05]),
-                float('nan'),
-                0.1,
-                np.zeros(3),
-                (CAMERA,) if camera else (RADAR,),
-                'radar',
-            )
-        )
-    return result
-
-
-def test_after_a_reset_ids_go_on_rising() -> None:
-    tracker = UnitTracker(Tracker(), people)
-    seen: list[int] = []
-    for begin in (0, 10_000, 3_000):
-        for n in range(5):
-            tracker.update([measured(begin + 50 * n, CAMERA, n)])
-        ids = [t.id for t in tracker.report(at(begin + 200), at(begin))]
-        assert len(ids) == 2
-        assert not set(ids) & set(seen)
-        assert min(ids) > max(seen, default=0)
-        seen += ids
-        tracker.reset()
-        assert tracker.report(at(begin + 200), at(begin)) == ()
-        assert tracker.newest_ns == 0
-
-
 def test_only_a_picture_that_was_encoded_counts_as_a_miss() -> None:
     person = Measurement(
         at(0), 'person', 0.9, Box(0, 0, 10, 20), np.array([5.0, 0.0, 0.0]), np.eye(3), np.nan, 0.1,

@@ -68,6 +68,14 @@ def test_a_window_is_not_waited_for_longer_than_leaves_time_for_the_work_on_it()
     assert window.late == (CAMERA,)
 
 
+@pytest.mark.parametrize('reserve', [49.0, 60.0, 5000.0])
+def test_receipts_are_given_time_to_come_however_long_the_work_takes(reserve: float) -> None:
+    assembler = WindowAssembler()
+    assembler.reserve_ns = round(reserve * MS)
+    received(assembler, unit(90))
+    assert assembler.last_call_ns == at(102)
+
+
 @pytest.mark.parametrize(('now', 'dropped'), [(120, 0), (249.9, 0), (250, 1), (449.9, 2)])
 def test_a_window_is_dropped_when_the_one_after_it_is_due(now: float, dropped: int) -> None:
     assembler = WindowAssembler()
@@ -153,8 +161,8 @@ def test_a_unit_first_heard_of_when_its_window_was_closed_is_late() -> None:
     assembler = WindowAssembler()
     encoded(assembler, unit(50, sequence=0), 60)
     assert ends(assembler.poll(at(102))) == [100]
-    received(assembler, unit(99, sequence=1), 103)
-    found = encoded(assembler, unit(99, sequence=1), 110)
+    received(assembler, unit(100, sequence=1), 103)
+    found = encoded(assembler, unit(100, sequence=1), 110)
     assert assembler.counts.late == {CAMERA: 1}
     assert assembler.poll(at(202))[0].fresh == (found,)
     assert assembler.counts.late == {CAMERA: 1}
@@ -273,6 +281,15 @@ def test_a_sensor_that_stands_by_is_not_lost_until_it_should_have_sent_something
     windows = {w.end_ns: w.lost for ms in range(100, 1403, 2) for w in assembler.poll(at(ms))}
     assert windows[at(700)] == windows[at(1100)] == (RADAR,)
     assert windows[at(1300)] == (CAMERA, RADAR)
+
+
+def test_a_sensor_last_heard_of_at_the_begin_of_a_window_is_lost_in_it() -> None:
+    assembler = WindowAssembler()
+    encoded(assembler, unit(100), 101)
+    encoded(assembler, unit(100.001, RADAR), 101)
+    windows = {w.end_ns: w for ms in range(102, 703, 2) for w in assembler.poll(at(ms))}
+    assert windows[at(500)].lost == ()
+    assert windows[at(600)].lost == (CAMERA,)
 
 
 def test_units_between_windows_shorter_than_their_stride_are_not_lost() -> None:

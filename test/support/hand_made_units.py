@@ -131,6 +131,21 @@ class FakeEncoder:
         pass
 
 
+class Gate:
+    """Work that does not end before a test lets it."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.opened = threading.Semaphore(0)
+
+    def __call__(self, *_: object) -> None:
+        self.entered.release()
+        assert self.opened.acquire(timeout=10)
+
+    def wait_until_entered(self) -> None:
+        assert self.entered.acquire(timeout=10)
+
+
 class Collected:
     """Appends from one thread, waited for in another."""
 
