@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import replace
 
-import numpy as np
-
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.encoded_flight import (
     EncodedFlight,
@@ -36,8 +34,6 @@ from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
 from mmedge_ros.sensing import SensingError
-
-_NO_GRID = np.zeros((0, 0, 0), np.float16)
 
 
 class StoredFeatures:
@@ -157,7 +153,7 @@ class _ScheduledReplay:
             encodings = self._encodings.get(use, ())
             ready = [e for e in encodings if e.end_ns <= planned.decide_ns]
             made = with_trail(made, ready[-1]) if ready else made
-            self.features.append(replace(made, grid=_NO_GRID))
+            self.features.append(made.without_grid())
         self._given[use.unit] = made
         return made
 
@@ -182,7 +178,7 @@ class _ScheduledReplay:
             if inside:
                 newest = max(inside, key=lambda unit: unit.stamp_ns)
                 features = self._imputer.impute(self._without_content(newest, planned), ready)
-                made_up += [] if features is None else [replace(features, grid=_NO_GRID)]
+                made_up += [] if features is None else [features.without_grid()]
         if not made_up:
             return decision
         tracker = pipeline.tracker.fork()

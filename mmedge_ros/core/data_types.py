@@ -198,6 +198,10 @@ class UnitFeatures:
         """Name of the stage of the trail in which an encoder made this of the unit."""
         return 'follow' if self.followed else 'encode'
 
+    def without_grid(self, **changes: Any) -> UnitFeatures:
+        """Return the unit with other fields, and without its grid, which is large."""
+        return replace(self, grid=np.zeros((0, 0, 0), np.float16), **changes)
+
 
 # With more, objects are followed for longer than image motion is good for (0.35 s at 30 Hz).
 MOST_REUSE = 10

@@ -21,7 +21,6 @@ _MOST_WAITING = 1000
 # A picture that is put off goes without fusion where the newest one in tracks is so old at the end
 # of the window.
 _STALE_NS = 200_000_000
-_NO_GRID = np.zeros((0, 0, 0), np.float16)
 
 
 class FusedWindow(NamedTuple):
@@ -62,7 +61,7 @@ class FusedPictures:
     ) -> None:
         """Enter a unit of the windows that end then."""
         if not self._fusion.add(unit, ends_ns, geometry):
-            self._unusable.append(replace(unit, grid=_NO_GRID))
+            self._unusable.append(unit.without_grid())
             del self._unusable[:-_MOST_WAITING]
         # The window that ends next goes first; the others wait until it is decided.
         self._fusion.advance(next_end_ns)
@@ -87,9 +86,7 @@ class FusedPictures:
         fused = {f.picture: f for f in self._fusion.decide(window.end_ns, budget)}
         # Those that were put off are among the members alone.
         units = [unit for unit in window.members if unit.key in fused]
-        pictures = [
-            replace(unit, detections=fused[unit.key].detections, grid=_NO_GRID) for unit in units
-        ]
+        pictures = [unit.without_grid(detections=fused[unit.key].detections) for unit in units]
         for unit in units:
             self._followed.add(unit, fused[unit.key].detections)
         if not fused:
@@ -133,7 +130,7 @@ class FusedPictures:
             for d in unit.detections
         )
         self._followed.add(unit, detections)
-        return replace(unit, detections=detections, grid=_NO_GRID)
+        return unit.without_grid(detections=detections)
 
     def _moved_on(self, units: Iterable[UnitFeatures]) -> list[UnitFeatures]:
         """Return the followed pictures among units with fused detections, where there are any."""

@@ -13,7 +13,7 @@ from mmedge_ros.encoding.picture_drift import PictureDrift, read_usual_pictures
 from mmedge_ros.pipeline.perception_pipeline import MeasurementSource, PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
 from mmedge_ros.tracking.noise_scale import USUAL_SCALE, read_noise_scale
-from mmedge_ros.windows.bundle_gate import BundleGate, bundle_gate
+from mmedge_ros.windows.bundle_gate import bundle_gate
 from mmedge_ros.windows.early_decision import GatedDecision, Gating
 from mmedge_ros.windows.feature_fusion import FeatureFusion, FusionNetworks
 from mmedge_ros.windows.fusion_runtime import FusionNetworkRuntime
@@ -60,39 +60,20 @@ def open_pipeline(
     :raises SkippingError: if the gate of the bundle cannot be used
     """
     bundle = _bundle_with_fusion(model, parameters)
-    if bundle is None:
-        return _gated(model, parameters, None)
-    decoding = parameters.features.decoding(bundle.fusion_threshold)
-    if networks is None:
-        networks = FusionNetworkRuntime.from_bundle(bundle, parameters.features.threads)
-    fusion = FeatureFusion(networks, decoding)
-    fusion.warm_up()
-    return _gated(model, parameters, fusion)
-
-
-def _gated(
-    model: Path | None, parameters: PipelineParameters, fusion: FeatureFusion | None
-) -> PerceptionPipeline:
-    """Make the pipeline, with the gate of the model if it has one that can be used."""
+    fusion = None
+    if bundle is not None:
+        decoding = parameters.features.decoding(bundle.fusion_threshold)
+        if networks is None:
+            networks = FusionNetworkRuntime.from_bundle(bundle, parameters.features.threads)
+        fusion = FeatureFusion(networks, decoding)
+        fusion.warm_up()
     noise_scale, usual = USUAL_SCALE, None
     if model is not None and is_bundle(model):
         noise_scale, usual = read_noise_scale(model), read_usual_pictures(model)
     drift = None if usual is None else PictureDrift(usual)
-    gate = _gate_of(model, parameters, DECISION if fusion is None else FEATURE)
-    if gate is None:
+    gating = _gating_of(model, parameters, DECISION if fusion is None else FEATURE)
+    if gating is None:
         return PerceptionPipeline(parameters, fusion, noise_scale=noise_scale, drift=drift)
-    windows, skipping = parameters.windows, parameters.skipping
-    certified = gate.certified(skipping.delta)
-    assert certified is not None  # else there would be no gate
-    control = SkipControl(
-        skipping,
-        certified.threshold,
-        windows.window,
-        windows.stride,
-        gate.slow,
-        usual_loss=certified.early_loss,
-    )
-    gating = Gating(gate.gate, control, parameters.scene_change)
     return gated_pipeline(gating, parameters, fusion, noise_scale=noise_scale, drift=drift)
 
 
@@ -118,22 +99,29 @@ def gated_pipeline(
     )
 
 
-def _gate_of(
-    model: Path | None, parameters: PipelineParameters, strategy: str
-) -> BundleGate | None:
-    """Return the gate of a bundle if it was certified for what is to be flown."""
-    delta = parameters.skipping.delta
-    if delta <= 0.0 or model is None or CAMERA not in parameters.modalities:
+def _gating_of(model: Path | None, parameters: PipelineParameters, strategy: str) -> Gating | None:
+    """Return the gate of a bundle with its rules, if it was certified for what is to be flown."""
+    skipping, windows = parameters.skipping, parameters.windows
+    if skipping.delta <= 0.0 or model is None or CAMERA not in parameters.modalities:
         return None
     gate = bundle_gate(model) if is_bundle(model) else None
     if gate is None:
         return None
+    certified = gate.certified(skipping.delta)
     if gate.strategy != strategy:
         reason = f'it was trained with {gate.strategy} fusion, and this is {strategy} fusion'
-    elif gate.certified(delta) is None:
-        reason = f'no threshold is certified for skipping.delta {delta:g}'
+    elif certified is None:
+        reason = f'no threshold is certified for skipping.delta {skipping.delta:g}'
     else:
-        return gate
+        control = SkipControl(
+            skipping,
+            certified.threshold,
+            windows.window,
+            windows.stride,
+            gate.slow,
+            usual_loss=certified.early_loss,
+        )
+        return Gating(gate.gate, control, parameters.scene_change)
     _LOG.warning('the gate of %s is not used, no sensor rests: %s', model, reason)
     return None
 

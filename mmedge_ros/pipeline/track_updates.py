@@ -8,15 +8,11 @@ then a fork of it goes on with the encoder's own detections. Nothing here change
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-import numpy as np
 
 from mmedge_ros.core.clock import TimeBudget
 from mmedge_ros.core.data_types import NS_PER_S, Track, Trail, UnitFeatures, extend_trail
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 
-_NO_GRID = np.zeros((0, 0, 0), np.float16)
 # Where time was too short for a decision's work, there are no updates for so long.
 _PAUSE_NS = 2 * NS_PER_S
 # What an update is shed as.
@@ -62,7 +58,7 @@ class TrackUpdates:
         self._picture, self._was_asked = picture, False
         self.trail = picture.trail and extend_trail(picture.trail, 'transport_features', now_ns)
         if self._has_fork:
-            picture = replace(picture, grid=_NO_GRID)
+            picture = picture.without_grid()
             self._pictures.append(picture)
             self._lacking.append(picture)
 

@@ -6,8 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from mmedge_ros.core.data_types import (
     NS_PER_S,
     Configuration,
@@ -25,7 +23,6 @@ from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.monitoring.system_state import SystemState
 from mmedge_ros.replay.playback import PlaybackStatus
 
-_NO_GRID = np.zeros((0, 0, 0), np.float16)
 _WARM_UP = 1.0
 
 
@@ -68,7 +65,7 @@ class LiveRecord:
     def add_features(self, features: UnitFeatures) -> None:
         """Take in an encoded unit; its grid is not kept. It arrived, receipt or not."""
         self._outcomes.setdefault(features.key, UnitOutcome.RECEIVED)
-        self._features.append(replace(features, grid=_NO_GRID))
+        self._features.append(features.without_grid())
 
     def add_novelty(self, novelty: Novelty) -> None:
         self._novelties.append(novelty)

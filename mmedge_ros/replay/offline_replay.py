@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from mmedge_ros.core.data_types import (
     NS_PER_S,
     Decision,
@@ -42,7 +40,6 @@ from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.filter import PROBLEM_WORDS
 
 _LONGEST_SILENCE_NS = 5 * NS_PER_S
-_NO_GRID = np.zeros((0, 0, 0), np.float16)
 # A look at a track takes so long where times are those of a profile: more than was measured.
 _LOOK_NS = 1_000_000
 
@@ -250,7 +247,7 @@ class OfflineReplay:
         self._serve(now_ns, server)
 
     def _take_features(self, now_ns: int, features: UnitFeatures) -> None:
-        self.features.append(replace(features, grid=_NO_GRID))
+        self.features.append(features.without_grid())
         begun = time.perf_counter_ns()
         self.pipeline.add_features(features, now_ns)
         if self._profile is None:

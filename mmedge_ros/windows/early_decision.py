@@ -8,8 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-import numpy as np
-
 from mmedge_ros.core.data_types import CAMERA, Decision, SkipDecision, UnitFeatures
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.tracking.track import TrackerState, TrackState
@@ -21,7 +19,6 @@ from mmedge_ros.windows.skip_control import SkipControl, Verdict
 
 # Far more than a window holds.
 _MOST_PICTURES = 100
-_NO_GRID = np.zeros((0, 0, 0), np.float16)
 
 
 @dataclass(frozen=True)
@@ -145,7 +142,7 @@ class GatedDecision:
     def unit_added(self, unit: UnitFeatures, now_ns: int) -> None:
         """Enter a unit that the pipeline took in."""
         if unit.modality == CAMERA:
-            self._pictures.append(replace(unit, grid=_NO_GRID))
+            self._pictures.append(unit.without_grid())
         if self.control.unit_arrived(unit, now_ns):
             self._extractor.add(unit, self._attached.track_state)
             self._end_rest_on_change(now_ns)

@@ -333,6 +333,14 @@ def test_one_wrong_time_in_a_message_costs_no_window(available: float) -> None:
     assert assembler.counts.stale == 2
 
 
+def test_a_first_message_with_a_wrong_time_does_not_set_the_grid() -> None:
+    assembler = WindowAssembler()
+    received(assembler, unit(-1.7e12), 10)
+    encoded(assembler, unit(2050), 2060)
+    assert ends(assembler.poll(at(2102)))[-1] == 2100
+    assert assembler.counts.dropped_windows < 30
+
+
 def test_after_a_long_stall_windows_are_dropped_and_counted_but_no_unit() -> None:
     assembler = WindowAssembler()
     encoded(assembler, unit(50), 60)
@@ -406,6 +414,20 @@ def test_a_listener_is_told_of_every_window_that_closes_early_or_not() -> None:
 
 
 # ------------------------------------------------------------------------------ endless streams
+
+
+def test_memory_stays_bounded_on_an_endless_flight_with_everything_late() -> None:
+    assembler = WindowAssembler()
+    sizes = []
+    for n in range(6000):
+        now = 10.0 * n
+        received(assembler, unit(now, sequence=n))
+        if n % 3 and n > 20:
+            encoded(assembler, unit(now - 200, sequence=n - 20), now + 1)
+        assembler.poll(at(now + 2))
+        sizes.append(entries(assembler))
+    assert max(sizes[3000:]) <= max(sizes[:3000]) + 10
+    assert sum(assembler.counts.late.values()) > 1000
 
 
 @pytest.mark.parametrize('kind', ['receipts', 'features', 'modalities'])

@@ -30,7 +30,6 @@ from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 
 _NOTHING = np.zeros(0, np.float32)
-_NO_GRID = np.zeros((0, 0, 0), np.float16)
 # Ego motion is looked up on an even grid: ten times as quick, and odometry rarely comes faster.
 _EGO_STEP = 0.01
 _LONGEST = 7200  # s
@@ -169,4 +168,4 @@ def _encode(encoder: UnitEncoder, unit: Unit, seen: list[UnitFeatures]) -> None:
         return  # the replay of the recording reports what is wrong with it
     if not plausible_stamp(unit.stamp_ns, unit.available_ns):
         features = replace(features, stamp_ns=unit.available_ns)
-    seen.append(replace(features, grid=_NO_GRID, embedding=_NOTHING))
+    seen.append(features.without_grid(embedding=_NOTHING))
