@@ -149,6 +149,17 @@ def test_pictures_without_a_usable_grid_count_as_detected_and_that_is_said() -> 
     assert subject.feature_fusion.refused.total() == 30
 
 
+def test_when_the_clock_is_set_back_fusion_begins_anew() -> None:
+    networks = FakeFusionNetworks()
+    subject = pipeline(networks)
+    fed(subject, pictures(60_020, 10))
+    decisions = fed(subject, pictures(20, 10))
+    assert decisions
+    assert all(d.window_end_ns in networks.fused for d in decisions)
+    subject.reset()
+    assert not subject.has_work_ahead
+
+
 def test_windows_that_overlap_too_much_are_refused() -> None:
     parameters = PipelineParameters(windows=WindowParameters(window=2.0, stride=0.05))
     networks = FeatureFusion(FakeFusionNetworks(), DecodingParameters(0.1))

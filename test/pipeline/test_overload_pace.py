@@ -57,6 +57,11 @@ def test_an_encoder_that_keeps_up_gets_every_unit() -> None:
     assert len(encoded(lambda _: 25.0, 20)) >= 599
 
 
+def test_a_single_stall_costs_no_unit_after_it() -> None:
+    done = encoded(lambda now: 600.0 if 2000 <= now < 2010 else 15.0, 10)
+    assert len([begin for begin, _ in done if begin > 2700]) >= 217
+
+
 @pytest.mark.parametrize('takes', [80.0, 107.0, 250.0])
 def test_an_encoder_that_is_too_slow_gets_units_that_are_fresh(takes: float) -> None:
     done = encoded(lambda _: takes, 20)
@@ -126,13 +131,24 @@ def test_with_reuse_no_rate_breaks_the_grid_of_encoded_pictures() -> None:
     assert intake.dropped == dropped
 
 
-def test_when_the_clock_is_set_back_all_units_pass() -> None:
+def behind() -> OverloadPace:
+    """A pace whose encoder cannot keep up with units that come every 100 ms for two seconds."""
     pace = OverloadPace()
     for number in range(20):
         pace.admits(BEGIN_NS + number * 100 * MS)
         pace.waits(gave_way=1)
         pace.begins()
     assert pace.rate > 0.0
+    return pace
+
+
+def test_after_a_pause_no_two_units_pass_at_once() -> None:
+    pace = behind()
+    assert [pace.admits(BEGIN_NS + 3000 * MS + n) for n in range(2)] == [True, False]
+
+
+def test_when_the_clock_is_set_back_all_units_pass() -> None:
+    pace = behind()
     assert pace.admits(BEGIN_NS - 60 * NS_PER_S)
     assert pace.rate == 0.0
 

@@ -92,6 +92,14 @@ def test_a_stamp_slightly_in_the_future_does_not_carry_the_state_there() -> None
     assert decision.state_ns == at(100)
 
 
+def test_a_late_unit_does_not_turn_the_state_back() -> None:
+    subject = pipeline()
+    subject.add_features(picture(60), at(65))
+    assert [d.state_ns for d in subject.poll(at(202))] == [at(55), at(200)]
+    subject.add_features(picture(250, 1, delay=80), at(255))
+    assert [d.state_ns for d in subject.poll(at(302))] == [at(200)]
+
+
 def test_units_are_worked_on_while_their_window_is_still_filling() -> None:
     subject = pipeline()
     subject.add_features(picture(60), at(65))
@@ -147,6 +155,16 @@ def test_windows_close_earlier_for_a_while_after_time_was_too_short() -> None:
     assert reserved[-1] <= 45 * MS
 
 
+def test_without_anything_new_the_state_is_predicted_to_the_window_end() -> None:
+    subject = pipeline()
+    fed(subject, pictures(20, 6))
+    decisions = [d for ms in range(330, 1000, 10) for d in subject.poll(at(ms))]
+    silent = [d for d in decisions if not d.trail]
+    assert len(silent) >= 5
+    assert all(d.state_ns == d.window_end_ns for d in silent)
+    assert [d.lost for d in decisions][-1] == (CAMERA, RADAR)
+
+
 def test_what_arrives_after_the_end_of_a_window_does_not_show_in_it() -> None:
     subject = pipeline()
     subject.add_features(picture(60, 0), at(65))
@@ -175,6 +193,14 @@ def test_work_done_while_the_window_fills_changes_nothing_in_the_result() -> Non
         assert ids(one) == ids(other)
         for a, b in zip(one.tracks, other.tracks, strict=True):
             np.testing.assert_array_equal(a.position, b.position)
+
+
+def test_all_configurations_of_the_window_are_listed() -> None:
+    subject = pipeline()
+    units = [replace(u, configuration_id=n // 3) for n, u in enumerate(pictures(20, 20))]
+    decisions = fed(subject, units)
+    assert decisions[1].configuration_ids == (0, 1)
+    assert decisions[-1].configuration_ids == tuple(range(2, 6))
 
 
 def test_a_trail_says_when_the_features_arrived_and_then_how_long_the_window_waited() -> None:

@@ -422,6 +422,8 @@ def test_memory_stays_bounded_on_an_endless_flight_with_everything_late() -> Non
     for n in range(6000):
         now = 10.0 * n
         received(assembler, unit(now, sequence=n))
+        rests = receipt(unit(now, RADAR, n), UnitOutcome.SKIPPED)
+        assembler.add_receipt(rests, at(now))
         if n % 3 and n > 20:
             encoded(assembler, unit(now - 200, sequence=n - 20), now + 1)
         assembler.poll(at(now + 2))
