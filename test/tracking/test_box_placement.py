@@ -9,7 +9,6 @@ from mmedge_ros.core.data_types import Box, Detection
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY, SensorGeometry
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.report.box_comparison import height_depth
 from mmedge_ros.tracking.box_placement import place_boxes, standing_distance
 
 CAMERA = CameraModel(
@@ -43,7 +42,7 @@ def test_before_a_level_camera_it_is_the_familiar_height_rule() -> None:
     box = Box(300.0, 180.0, 350.0, 300.0)
     placed = place_boxes([Detection(box, 0.9, 'person')], LEVEL, CAMERA, 1.68)
     depth = placed.distances[0] * placed.cosines[0]
-    assert depth == pytest.approx(height_depth(box, CAMERA, 1.68), rel=0.01)
+    assert depth == pytest.approx(457.0 * 1.68 / box.height, rel=0.01)
     assert not placed.cut[0]
 
 
