@@ -17,7 +17,6 @@ import numpy as np
 from mmedge_lab.judging.steered_replay import SteeredReplay, Steering
 from mmedge_ros.core.data_types import (
     CAMERA,
-    RADAR,
     Appearance,
     Configuration,
     ModalityConfiguration,
@@ -38,7 +37,7 @@ from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.offline_replay import OfflineReplay
-from mmedge_ros.replay.offline_session import begin_record
+from mmedge_ros.replay.offline_session import begin_record, enter_geometry
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_half_grey, decode_image, half_grey
@@ -259,18 +258,9 @@ def replay_encoded(
     )
     record = replace(flight.record, features=[], units={}, problems=[], decisions=[])
     replay.fill(record)
-    enter_geometry(flight, pipeline, record)
+    enter_geometry(record, pipeline, flight.modalities)
     record.profile = profile.description
     return record
-
-
-def enter_geometry(flight: EncodedFlight, pipeline: PerceptionPipeline, record: RunRecord) -> None:
-    """Note in a record how the sensors of a pipeline that has run are mounted."""
-    geometry = pipeline.rig.geometry
-    record.frame_id = pipeline.rig.frame_id
-    record.camera = geometry.camera
-    record.camera_pose = geometry.camera_pose if geometry.camera else None
-    record.radar_pose = geometry.radar_pose if RADAR in flight.modalities else None
 
 
 def set_up_geometry(

@@ -166,6 +166,17 @@ def bundle_about(bundle: BundleUnderTest, subjects: Sequence[Subject]) -> dict[s
     }
 
 
+def simulated_truth(recording: Recording) -> GroundTruth:
+    """Return what is true of a simulated flight.
+
+    :raises EvaluationError: if that is not known
+    """
+    truth = recording.truth()
+    if truth is None or not truth.scenes:
+        raise EvaluationError(f'{recording.bag.path} has no ground truth; name simulated flights')
+    return truth
+
+
 def simulated_flight(flight: Path) -> FlightDescription:
     """Return what a flight was made from.
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Subject, Sums
-from mmedge_lab.judging.judged_flight import simulated_flight
+from mmedge_lab.judging.judged_flight import simulated_flight, simulated_truth
 from mmedge_lab.judging.mean_colour import colour_vector
 from mmedge_lab.judging.memory_truth import (
     NOBODY,
@@ -98,9 +98,7 @@ def remember(bundle: Path, folder: Path, subject: Subject) -> Sums:
     build_memory(str(link), str(bundle))
     built = time.process_time() - begun
     with Recording(link) as recording, MemoryReader(memory_folder(link)) as memory:
-        truth = recording.truth()
-        if truth is None or not truth.scenes:
-            raise EvaluationError(f'{flight} has no ground truth; name simulated flights')
+        truth = simulated_truth(recording)
         heights, scrubbed = heights_in_view(truth.scenes), scrubbed_until(truth.scenes)
         table = memory.table()
         owners = [_owner(truth, table.item(row)) for row in range(len(table))]

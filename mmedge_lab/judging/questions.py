@@ -12,10 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, flights_about
 from mmedge_lab.judging.bundle_under_test import NOMINAL
-from mmedge_lab.judging.judged_flight import simulated_flight
+from mmedge_lab.judging.judged_flight import simulated_flight, simulated_truth
 from mmedge_lab.judging.question_truth import (
     RightObject,
     TrueQuestion,
@@ -64,9 +63,7 @@ def _asked(
     simulated_flight(subject.flight)
     seen = observe_flight(flight, str(bundle), lambda share, _: on_share(share), str(profile))
     with Recording(subject.flight) as recording:
-        truth = recording.truth()
-    if truth is None or not truth.scenes:
-        raise EvaluationError(f'{flight} has no ground truth; name simulated flights')
+        truth = simulated_truth(recording)
     ours = KnownFlight(seen.observations, labels=seen.labels)
     true = true_observations(truth, ours.observations.stamps_ns)
     owners = owners_of(ours.observations, true)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from mmedge_lab.policies.dense_network import DenseNetwork, logistic
 from mmedge_lab.policies.policy_features import partners, strong_detections
 from mmedge_ros.core.data_types import (
     CAMERA,
@@ -25,6 +25,7 @@ from mmedge_ros.core.data_types import (
     UnitFeatures,
 )
 from mmedge_ros.geometry.box_overlap import overlap
+from mmedge_ros.windows.gate import DenseNetwork
 
 # Weaker detections are not made up.
 LEAST_SCORE = 0.3
@@ -93,7 +94,7 @@ class TrainedImputer:
             return replace(missing, detections=())
         outputs = self.network.outputs(inputs)
         moved = moved_boxes([person.box for person in people], outputs[:, 1:] * self.scale)
-        detected = logistic(outputs[:, 0])
+        detected = expit(outputs[:, 0])
         return replace(
             missing,
             detections=tuple(

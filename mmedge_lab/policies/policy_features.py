@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mmedge_lab.policies.steering import Facts
 from mmedge_ros.core.data_types import (
@@ -20,6 +19,7 @@ from mmedge_ros.core.data_types import (
     UnitFeatures,
 )
 from mmedge_ros.geometry.box_overlap import overlap
+from mmedge_ros.windows.feature_extractor import cosine
 
 # Detections from here on begin tracks.
 STRONG = 0.4
@@ -217,15 +217,7 @@ def _embeddings(
         return 0.0, 0.0, 0.0, 0.0
     return (
         1.0,
-        1.0 - _cosine(pictures[0].embedding, pictures[-1].embedding),
-        1.0 - _cosine(scans[0].embedding, scans[-1].embedding),
-        _cosine(pictures[-1].embedding, scans[-1].embedding),
+        1.0 - cosine(pictures[0].embedding, pictures[-1].embedding),
+        1.0 - cosine(scans[0].embedding, scans[-1].embedding),
+        cosine(pictures[-1].embedding, scans[-1].embedding),
     )
-
-
-def _cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    if one.shape != other.shape or not one.size:
-        return 0.0
-    norm = math.sqrt(float(one @ one) * float(other @ other))
-    value = float(one @ other) / norm if norm > 0.0 else 0.0
-    return value if math.isfinite(value) else 0.0

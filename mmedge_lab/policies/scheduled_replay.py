@@ -13,7 +13,6 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.encoded_flight import (
     EncodedFlight,
     StoredEncoder,
-    enter_geometry,
     set_up_geometry,
 )
 from mmedge_lab.policies.schedule import Arrival, Encoding, PlannedDecision, Schedule, UnitKey, Use
@@ -33,6 +32,7 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
+from mmedge_ros.replay.offline_session import enter_geometry
 from mmedge_ros.sensing import SensingError
 
 
@@ -92,7 +92,7 @@ def replay_schedule(
     windows = pipeline.parameters.windows
     record.window, record.stride = windows.window, windows.stride
     record.deadline = windows.deadline
-    enter_geometry(flight, pipeline, record)
+    enter_geometry(record, pipeline, flight.modalities)
     return record
 
 

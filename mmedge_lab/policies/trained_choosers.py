@@ -11,11 +11,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
-from mmedge_lab.policies.dense_network import DenseNetwork, logistic
 from mmedge_lab.policies.policy_features import policy_features
 from mmedge_lab.policies.steering import Facts
 from mmedge_ros.core.data_types import CAMERA, Configuration, FloatArray
+from mmedge_ros.windows.gate import DenseNetwork
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class TrainedGate:
     def probability(self, facts: Facts) -> float:
         """Return how likely a decision without the full rate of the camera is no worse, 0..1."""
         logit = self.network.outputs(policy_features(facts, self.levels))
-        value = float(logistic(logit)[0])
+        value = float(expit(logit)[0])
         return value if math.isfinite(value) else 0.0
 
 

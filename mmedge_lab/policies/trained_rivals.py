@@ -17,7 +17,6 @@ import numpy as np
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bundle_cases import RATES
-from mmedge_lab.policies.dense_network import DenseNetwork, network_bytes, network_from
 from mmedge_lab.policies.imputation import OUTPUTS, PERSON_FIELDS, TrainedImputer
 from mmedge_lab.policies.policy_features import POLICY_FIELDS
 from mmedge_lab.policies.steering import Plugins
@@ -26,8 +25,9 @@ from mmedge_ros.adaptation.bundle_configurations import bundle_space
 from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration
 from mmedge_ros.core.untrusted_files import is_number, read_bounded, shown
 from mmedge_ros.encoding.bundle.manifest import Manifest
-from mmedge_ros.encoding.bundle.number_file import LARGEST_NUMBERS
+from mmedge_ros.encoding.bundle.number_file import LARGEST_NUMBERS, number_bytes, read_numbers
 from mmedge_ros.report.report_files import write_files
+from mmedge_ros.windows.gate import DenseNetwork
 
 FOLDER, INDEX = 'rivals', 'rivals.json'
 GATING, SELECTION, IMPUTATION = 'modality_gating', 'model_selection', 'imputation'
@@ -194,3 +194,35 @@ def _read(
     if hashlib.sha256(content).hexdigest() != entry.get('sha256'):
         raise EvaluationError(f'{path} is not the file that {INDEX} names; {_REMEDY}')
     return network_from(content, _FIELDS[name], outputs, str(path)), entry
+
+
+def network_bytes(network: DenseNetwork, fields: tuple[str, ...]) -> bytes:
+    """Return the file of a network.
+
+    :param fields: names of its inputs, in order
+    """
+    return number_bytes(vars(network), {'fields': fields})
+
+
+def network_from(
+    content: bytes, fields: tuple[str, ...], outputs: int, where: str
+) -> DenseNetwork:
+    """Return the network in a file.
+
+    :param fields: names of the inputs that it will be given
+    :param where: what the file is called in messages
+    :raises EvaluationError: if it is none, or one for other fields or outputs
+    """
+    count = len(fields)
+    shapes: dict[str, tuple[int | str, ...]] = {
+        'mean': (count,),
+        'scale': (count,),
+        'weights1': (count, 'H'),
+        'bias1': ('H',),
+        'weights2': ('H', outputs),
+        'bias2': (outputs,),
+    }
+    try:
+        return DenseNetwork(**read_numbers(content, shapes, {'fields': fields}))
+    except ValueError as err:
+        raise EvaluationError(f'{where} is no network ({err}); train the rivals again') from err

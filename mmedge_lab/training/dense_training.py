@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.policies.dense_network import DenseNetwork
 from mmedge_lab.training import TrainingError
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.core.parameter import parameter
+from mmedge_ros.windows.gate import DenseNetwork
 
 FEWEST_SAMPLES = 50
 FEWEST_FLIGHTS = 3

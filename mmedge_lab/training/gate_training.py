@@ -132,7 +132,9 @@ def train_gate(
         settings or GateTrainingSettings(),
     )
     n = fit.network
-    return Gate(n.mean, n.scale, n.weights1, n.bias1, n.weights2[:, 0], float(n.bias2[0])), fit
+    return Gate(
+        n.mean, n.scale, n.weights1, n.bias1, n.weights2[:, 0], float(np.ravel(n.bias2)[0])
+    ), fit
 
 
 class GateSetting(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -180,13 +180,20 @@ def begin_record(recording: Recording, parameters: PipelineParameters, mode: str
     )
 
 
-def finish_record(record: RunRecord, recording: Recording, pipeline: PerceptionPipeline) -> None:
-    """Add geometry, and what was wrong in the input."""
+def enter_geometry(
+    record: RunRecord, pipeline: PerceptionPipeline, modalities: Container[str]
+) -> None:
+    """Note how the sensors of a pipeline that has run are mounted, of these modalities."""
     geometry = pipeline.rig.geometry
     record.frame_id = pipeline.rig.frame_id
     record.camera = geometry.camera
     record.camera_pose = geometry.camera_pose if geometry.camera else None
-    record.radar_pose = geometry.radar_pose if RADAR in recording.modalities else None
+    record.radar_pose = geometry.radar_pose if RADAR in modalities else None
+
+
+def finish_record(record: RunRecord, recording: Recording, pipeline: PerceptionPipeline) -> None:
+    """Add geometry, and what was wrong in the input."""
+    enter_geometry(record, pipeline, recording.modalities)
     missing = [m for m in pipeline.parameters.modalities if m not in recording.modalities]
     record.problems = [
         *recording.bag.problems,

@@ -260,13 +260,14 @@ def _embedded(slow: Sequence[_SeenUnit], fast: Sequence[_SeenUnit]) -> dict[str,
         return {}
     return {
         'has_embeddings': 1.0,
-        'consistency': _cosine(slow[0].embedding, fast[0].embedding),
-        'slow_change': 1.0 - _cosine(slow[-1].embedding, slow[0].embedding),
-        'fast_change': 1.0 - _cosine(fast[-1].embedding, fast[0].embedding),
+        'consistency': cosine(slow[0].embedding, fast[0].embedding),
+        'slow_change': 1.0 - cosine(slow[-1].embedding, slow[0].embedding),
+        'fast_change': 1.0 - cosine(fast[-1].embedding, fast[0].embedding),
     }
 
 
-def _cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+def cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    """Return the cosine of two vectors; 0 where they have none."""
     if one.shape != other.shape or not one.size:
         return 0.0
     norm = math.sqrt(float(one.dot(one)) * float(other.dot(other)))

@@ -43,10 +43,11 @@ class EarlyDecisionClassifier(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Gate:
-    """Standardise, one hidden layer of rectified units, one logistic output.
+class DenseNetwork:
+    """Standardise, one hidden layer of rectified units, linear outputs.
 
-    ``mean`` and ``scale`` (F,), ``weights1`` (F, H), ``bias1`` (H,), ``weights2`` (H,), ``bias2``.
+    ``mean`` and ``scale`` (F,), ``weights1`` (F, H), ``bias1`` (H,), ``weights2`` (H, O),
+    ``bias2`` (O,); for one output ``weights2`` may be (H,) and ``bias2`` a number.
     """
 
     mean: FloatArray
@@ -54,18 +55,26 @@ class Gate:
     weights1: FloatArray
     bias1: FloatArray
     weights2: FloatArray
-    bias2: float
+    bias2: FloatArray | float
+
+    def outputs(self, inputs: FloatArray) -> FloatArray:
+        """Return the outputs (..., O) for inputs (..., F)."""
+        hidden = np.maximum(self.standardised(inputs) @ self.weights1 + self.bias1, 0.0)
+        outputs: FloatArray = hidden @ self.weights2 + self.bias2
+        return outputs
+
+    def standardised(self, inputs: FloatArray) -> FloatArray:
+        """Return inputs (..., F) as the first layer takes them."""
+        scaled: FloatArray = np.clip((inputs - self.mean) * self.scale, -_CUT, _CUT)
+        return scaled
+
+
+class Gate(DenseNetwork):
+    """A network with one logistic output: ``weights2`` (H,) and ``bias2``, a number."""
 
     def confidence(self, features: GateFeatures, end_ns: int = 0) -> float:  # noqa: ARG002  # any
         """Return the expected IoU of an early decision's boxes with those of the full window."""
-        return _logistic(float(self.logits(features.vector())))
-
-    def logits(self, vectors: FloatArray) -> FloatArray:
-        """Return the logits (...) of features (..., F)."""
-        inputs = np.clip((vectors - self.mean) * self.scale, -_CUT, _CUT)
-        hidden = np.maximum(inputs @ self.weights1 + self.bias1, 0.0)
-        logits: FloatArray = hidden @ self.weights2 + self.bias2
-        return logits
+        return _logistic(float(self.outputs(features.vector())))
 
 
 def _logistic(logit: float) -> float:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mmedge_lab.policies.dense_network import DenseNetwork
 from mmedge_lab.policies.imputation import PERSON_FIELDS, TrainedImputer
 from mmedge_lab.policies.policy_features import POLICY_FIELDS
 from mmedge_lab.policies.steering import Plugins
 from mmedge_lab.policies.trained_choosers import TrainedSelector
 from mmedge_lab.policies.trained_rivals import Choices, choices_of, trained_gate
 from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
+from mmedge_ros.windows.gate import DenseNetwork
 
 
 def linear_network(fields: int, weights: np.ndarray, begin: np.ndarray) -> DenseNetwork:

@@ -23,7 +23,7 @@ def test_the_gate_is_two_layers() -> None:
     logit = hidden @ subject.weights2 + subject.bias2
     assert subject.confidence(features) == pytest.approx(1.0 / (1.0 + np.exp(-logit)))
     many = np.stack([features.vector(), gate_features().vector()])
-    assert subject.logits(many)[0] == pytest.approx(logit)
+    assert subject.outputs(many)[0] == pytest.approx(logit)
 
 
 @pytest.mark.parametrize('value', [1e300, -1e300, np.inf, -np.inf])

@@ -13,7 +13,6 @@ from hand_made_rivals import constant_network, plugins_for
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.policies.dense_network import network_bytes, network_from
 from mmedge_lab.policies.imputation import TrainedImputer
 from mmedge_lab.policies.policy_features import POLICY_FIELDS
 from mmedge_lab.policies.steering import Plugins
@@ -22,6 +21,8 @@ from mmedge_lab.policies.trained_rivals import (
     INDEX,
     bundle_rivals,
     choices_of,
+    network_bytes,
+    network_from,
     read_rivals,
     write_rivals,
 )

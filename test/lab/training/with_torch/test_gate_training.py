@@ -31,7 +31,7 @@ def test_a_gate_learns_what_decides() -> None:
         'constant_loss': pytest.approx(fit[3], abs=1e-6),
     }
     unseen = samples(seed=1)
-    logits = gate.logits(unseen.features)
+    logits = gate.outputs(unseen.features)
     assert (np.logaddexp(0.0, logits) - unseen.kept * logits).mean() < 0.9 * fit.constant_loss
 
 
