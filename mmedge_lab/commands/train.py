@@ -23,6 +23,7 @@ from mmedge_ros.commands.options import (
     BundleArgument,
     JobsOption,
     SetArgument,
+    argument,
     flag,
     frame_span,
     option,
@@ -51,6 +52,15 @@ class Part(Enum):
     AGGREGATION = 'aggregation'
 
 
+PicturesArgument = Annotated[
+    Path,
+    argument(
+        'PICTURES',
+        'of mmedge simulate --set scenes, or your own: images/NAME.jpg beside labels/NAME.txt',
+        exists=True,
+        file_okay=False,
+    ),
+]
 NarrowOption = Annotated[
     Path, option('--narrow', 'FOLDER', 'bundle or checkpoint of --width narrow', exists=True)
 ]
@@ -69,16 +79,13 @@ def train() -> None:
 
 @train_app.command('detector')
 def detector(
-    flights: SetArgument,
+    pictures: PicturesArgument,
     out: OutOption,
     validation: ValidationOption = None,
     epochs: Annotated[
         int, option('--epochs', 'N', 'how often each picture is seen', min=1, max=1000)
     ] = 16,
     seed: SeedOption = 0,
-    pictures: Annotated[
-        int, option('--pictures', 'N', 'about so many are taken, evenly from all flights', min=1)
-    ] = 3600,
     threads: Annotated[
         int, option('--threads', 'N', '0: as many as there are cores', WORK, min=0, max=64)
     ] = 0,
@@ -99,7 +106,7 @@ def detector(
     ] = None,
     keep_work: KeepWorkOption = False,
 ) -> None:
-    """Train the small detector on simulated flights or scenes and write it as a bundle.
+    """Train the small detector on pictures with labels and write it as a bundle.
 
     It finds people, cyclists, cars and dogs. The same seed on the same machine gives the same
     network. A training that was cut short goes on where it was.
@@ -110,13 +117,12 @@ def detector(
         from mmedge_lab.training.epoch_training import fastest_precision, usual_threads
 
         request = DetectorRequest(
-            flights,
+            pictures,
             out.absolute(),
             _judged(validation),
             DetectorSettings(
                 epochs=epochs,
                 seed=seed,
-                pictures=pictures,
                 threads=usual_threads(threads),
                 width=width.value,
                 precision=fastest_precision(),
@@ -138,7 +144,7 @@ def detector(
 
 @train_app.command('levels')
 def levels(
-    flights: SetArgument,
+    pictures: PicturesArgument,
     narrow: NarrowOption,
     wide: WideOption,
     out: OutOption,
@@ -146,13 +152,13 @@ def levels(
 ) -> None:
     """Join two trained detectors into a bundle with the levels small, medium and large.
 
-    Small and medium are the narrow one at 416x320 and 640x480, large is the wide one. FLIGHTS
+    Small and medium are the narrow one at 416x320 and 640x480, large is the wide one. PICTURES
     are what they were trained on; both were trained with --keep-work.
     """
     with plain_errors():
         from mmedge_lab.training.detector_session import LevelRequest, join_levels
 
-        request = LevelRequest(flights, narrow, wide, out.absolute(), _judged(validation))
+        request = LevelRequest(pictures, narrow, wide, out.absolute(), _judged(validation))
         with StatusLine(f'joining {out.name}') as line:
             metrics = join_levels(request, line.advance)
     for level, by_set in metrics.items():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,22 +34,19 @@ from mmedge_lab.training.detector_training import (
     load_detector,
 )
 from mmedge_lab.training.epoch_training import prepare_torch
-from mmedge_lab.training.flight_pictures import labelled_pictures, readable
 from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, NARROW, WIDE
 from mmedge_lab.training.network_export import export_detector
 from mmedge_lab.training.picture_set import (
     CLASSES,
     PictureSet,
-    describe_flight,
     open_pictures,
-    write_picture_set,
 )
 from mmedge_ros.core.untrusted_files import load_shallow_yaml
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.sensing.camera.image import Picture
 
-# Shares of the progress shown: reading flights, training, judging.
-_READ, _TRAINED = 0.05, 0.95
+# Share of the progress shown.
+_TRAINED = 0.95
 _CHECKED_PICTURES = 16
 DEFAULT_LEVEL = 'medium'
 # What a training of feature fusion begins with, beside the networks of the flight.
@@ -59,15 +55,14 @@ STARTING_POINTS = {NARROW: 'narrow.pt', WIDE: 'wide.pt'}
 
 @dataclass(frozen=True)
 class DetectorRequest:
-    """The request for a training: sets of flights by folder, and where the bundle goes.
+    """The request for a training: the folder of pictures, and where the bundle goes.
 
-    ``flights`` may also be a folder of pictures with labels, see `open_pictures`; all are taken.
-    ``judged`` names the sets the result is judged on, such as validation and test. The work
-    folder beside the bundle holds pictures and checkpoints; it is removed at the end unless
-    ``keep_work``. ``begin_with`` is the checkpoint of a detector of the same width.
+    ``judged`` names the sets of flights the result is judged on. The work folder beside the bundle
+    holds checkpoints; it is removed at the end unless ``keep_work``. ``begin_with`` is the
+    checkpoint of a detector of the same width.
     """
 
-    flights: Path
+    pictures: Path
     out: Path
     judged: Mapping[str, Path] = field(default_factory=dict)
     settings: DetectorSettings = field(default_factory=DetectorSettings)
@@ -90,23 +85,16 @@ def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
     """
     settings = request.settings
     require_free(request.out)
-    pictures = open_pictures(request.flights)
-    flights = () if pictures else flights_in(request.flights)
+    pictures = open_pictures(request.pictures)
     judged = {name: flights_in(folder) for name, folder in request.judged.items()}
     with work_folder(request.work, request.keep_work) as work:
         prepare_torch(work, settings.threads)
-        pictures = pictures or write_picture_set(
-            flights,
-            work / 'pictures',
-            settings.pictures,
-            lambda share: report(_READ * share, 'reading flights'),
-        )
         start = None
         if request.begin_with:
             start = load_detector(request.begin_with, settings.width)
             settings = replace(settings, begun_with=start.digest)
         training = DetectorTraining(pictures, settings, work, start)
-        training.run(part_of(report, _READ, _TRAINED))
+        training.run(part_of(report, 0.0, _TRAINED))
         metrics = _write_levels(
             request.out,
             {settings.level: (training.network, settings.size)},
@@ -125,10 +113,10 @@ def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
 class LevelRequest:
     """What is joined: checkpoints or bundles of `mmedge lab train detector --keep-work`.
 
-    ``flights`` are those it was trained on: the export is checked on pictures of theirs.
+    ``pictures`` is the folder they were trained on: the export is checked on some of it.
     """
 
-    flights: Path
+    pictures: Path
     narrow: Path
     wide: Path
     out: Path
@@ -144,7 +132,7 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
     :raises EncodingError: if a library is missing
     """
     require_free(request.out)
-    described, shown = _described_pictures(request.flights)
+    pictures = open_pictures(request.pictures)
     judged = {name: flights_in(folder) for name, folder in request.judged.items()}
     places = {NARROW: request.narrow, WIDE: request.wide}
     with work_folder(work_beside(request.out)) as work:
@@ -156,11 +144,11 @@ def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, An
                 level: (detectors[width].network, size)
                 for level, (width, size) in CAMERA_LEVELS.items()
             },
-            shown,
+            _some_pictures(pictures),
             judged,
             report,
             {
-                'domain': domain_of(described),
+                'domain': domain_of(pictures.flights),
                 'training': {
                     width: {**_facts(place, detectors[width]), 'sha256': detectors[width].digest}
                     for width, place in places.items()
@@ -226,19 +214,6 @@ def training_facts(
         'settings': settings.plain(),
         'software': software_facts(device),
     }
-
-
-def _described_pictures(folder: Path) -> tuple[list[dict[str, Any]], list[Picture]]:
-    """Describe flights or a set of pictures, and return some of the pictures."""
-    pictures = open_pictures(folder)
-    if pictures is not None:
-        return list(pictures.flights), _some_pictures(pictures)
-    flights = flights_in(folder)
-    step = max(1, len(flights) // _CHECKED_PICTURES)
-    shown: list[Picture] = []
-    for flight in flights[::step]:
-        shown += [image for image, _ in islice(readable(labelled_pictures(flight, 60)), 1)]
-    return [describe_flight(flight) for flight in flights], shown[:_CHECKED_PICTURES]
 
 
 def _some_pictures(pictures: PictureSet) -> list[Picture]:

@@ -45,7 +45,7 @@ class DetectorSettings:
 
     ``width`` is one of `SCALES`, ``size`` width and height of the detector's input. It is trained
     on parts of pictures of the size ``crop``: a third of the work, and nothing in them is smaller.
-    About so many ``pictures`` are taken from flights. The ``learning_rate`` is that of a batch of
+    The ``learning_rate`` is that of a batch of
     16 and grows with the square root of ``batch``. ``threads`` is part of it because sums depend
     on their order. ``precision`` is that of convolutions and what lies between them; weights,
     normalisation statistics and losses are float32 in any case. ``begun_with`` is the digest of
@@ -55,7 +55,6 @@ class DetectorSettings:
     width: str = 'narrow'
     size: tuple[int, int] = (640, 480)
     crop: tuple[int, int] = (320, 256)
-    pictures: int = 3600
     epochs: int = 16
     batch: int = 16
     seed: int = 0

@@ -1,8 +1,8 @@
-"""Pictures and boxes of a set of flights in a folder, in the layout ultralytics trains from.
+"""Pictures and boxes in a folder, in the layout ultralytics trains from.
 
-``images/000000.jpg`` beside ``labels/000000.txt`` with a line ``class x y w h`` per object
+``images/NAME.jpg`` (or .png) beside ``labels/NAME.txt`` with a line ``class x y w h`` per object
 (centre and size as shares of the picture), and ``data.yaml``: any ultralytics network can be
-trained from such a folder. ``ignored/000000.txt`` holds, in the same form, objects that are too
+trained from such a folder. ``ignored/NAME.txt`` may hold, in the same form, objects that are too
 small or too hidden to be required, but must not be taught to be background.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,18 +22,15 @@ from numpy.typing import NDArray
 
 from mmedge_lab.simulation.flight_folder import read_description
 from mmedge_lab.simulation.world import LABELS
-from mmedge_lab.training import OnShare, TrainingError
-from mmedge_lab.training.checkpoint import read_index, whole_folder
-from mmedge_lab.training.flight_pictures import LabelledPicture, count_pictures, labelled_pictures
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.checkpoint import read_index
 from mmedge_ros.replay.ground_truth import TrueFrame
 from mmedge_ros.report.truth_matching import MINIMUM_HEIGHT, MINIMUM_VISIBILITY
-from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import Picture
 
 CLASSES = LABELS
 INDEX = 'index.json'
-_LAYOUT = 1  # raise it when the files change, so that older folders are not taken for them
-_JPEG = b'\xff\xd8'
+_PICTURES = ('.jpg', '.jpeg', '.png')
 _INDEXED = ('digest', 'pictures', 'flights', 'objects')
 
 Labels = NDArray[np.float32]
@@ -53,93 +49,42 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class PictureSet:
-    """A written folder. ``digest`` (SHA-256) is that of its content."""
+    """A folder of pictures. ``digest`` (SHA-256) stands for its content.
+
+    ``files`` are those of the pictures, ``flights`` describe what they were made from, and
+    ``objects`` counts those to be detected by class.
+    """
 
     folder: Path
     digest: str
-    pictures: int
+    files: Sequence[str]
     flights: Sequence[dict[str, Any]]
     objects: dict[str, int]
 
     def __len__(self) -> int:
-        return self.pictures
+        return len(self.files)
 
     def load(self, number: int) -> Labelled:
-        """Read one picture and its labels.
+        """Read one picture and its labels; one without a file of labels shows nothing.
 
         :raises TrainingError: if a file is missing or damaged
         """
-        name = f'{number:06d}'
-        path = self.folder / 'images' / f'{name}.jpg'
+        path = self.folder / 'images' / self.files[number]
         try:
             raw = np.frombuffer(path.read_bytes(), np.uint8)
             image = cv2.imdecode(raw, cv2.IMREAD_COLOR) if len(raw) else None
-            rows = [self._rows(kind, name) for kind in ('labels', 'ignored')]
+            rows = [_rows(self.folder / kind / path.name) for kind in ('labels', 'ignored')]
         except (OSError, ValueError) as err:
-            raise self._damaged(path, str(err)) from err
+            raise _damaged(path, str(err)) from err
         if image is None:
-            raise self._damaged(path, 'no picture')
+            raise _damaged(path, 'no picture')
         height, width = image.shape[:2]
         objects, ignored = (_corners(r, width, height) for r in rows)
         return Labelled(np.asarray(image, np.uint8), objects, ignored)
 
-    def _rows(self, kind: str, name: str) -> Labels:
-        text = (self.folder / kind / f'{name}.txt').read_text()
-        rows = np.array([line.split() for line in text.splitlines()], np.float32)
-        return rows.reshape(-1, 5)
 
-    def _damaged(self, path: Path, why: str) -> TrainingError:
-        return TrainingError(f'{path} cannot be used ({why}); remove {self.folder} and start anew')
-
-
-def write_picture_set(
-    flights: Sequence[Path],
-    folder: Path,
-    pictures: int,
-    on_progress: OnShare | None = None,
-) -> PictureSet:
-    """Write pictures spread evenly over flights, unless the folder already holds them.
-
-    The folder is written beside its place and renamed when it is whole.
-
-    :param pictures: about so many; all where the flights have fewer
-    :raises TrainingError: if a flight has no ground truth, or no picture can be used
-    :raises BagError: if a flight cannot be read
-    :raises OSError: if the folder cannot be written
-    """
-    total = count_pictures(flights)
-    step = max(1, round(total / max(pictures, 1)))
-    described = [describe_flight(flight) for flight in flights]
-    key = hashlib.sha256(json.dumps([_LAYOUT, step, described]).encode()).hexdigest()
-    known = read_index(folder / INDEX)
-    if known.get('key') == key:
-        return PictureSet(folder, *(known[name] for name in _INDEXED))
-    with whole_folder(folder) as part:
-        for name in ('images', 'labels', 'ignored'):
-            (part / name).mkdir()
-        digest, objects, seen, count = hashlib.sha256(), Counter[str](), 0, 0
-        for flight in flights:
-            for picture in labelled_pictures(flight, step):
-                files = _files(picture, count)
-                for name, content in files.items():
-                    (part / name).write_bytes(content)
-                    digest.update(content)
-                if files:
-                    count += 1
-                    objects.update(picture.truth.labels[_targets(picture.truth)[0]].tolist())
-                seen += 1
-                if on_progress:
-                    on_progress(min(seen * step / max(total, 1), 1.0))
-        if not count:
-            raise TrainingError('not one picture of the flights can be used; look at them first')
-        of_class = {label: objects[label] for label in CLASSES}
-        written = PictureSet(folder, digest.hexdigest(), count, described, of_class)
-        write_index(part, key, written)
-    return written
-
-
-def write_index(folder: Path, key: str, pictures: PictureSet) -> None:
-    """Write what a folder of pictures and labels holds, for ultralytics and for `open_pictures`.
+def write_index(folder: Path, pictures: PictureSet) -> None:
+    """Write what a folder of numbered pictures holds, for ultralytics and for `open_pictures`.
 
     :raises OSError: if it cannot be written
     """
@@ -147,25 +92,77 @@ def write_index(folder: Path, key: str, pictures: PictureSet) -> None:
     (folder / 'data.yaml').write_text(
         yaml.safe_dump({**description, 'names': dict(enumerate(CLASSES))}, sort_keys=False)
     )
-    index = {'key': key, **{name: getattr(pictures, name) for name in _INDEXED}}
+    facts = (pictures.digest, len(pictures), pictures.flights, pictures.objects)
+    index = dict(zip(_INDEXED, facts, strict=True))
     (folder / INDEX).write_text(json.dumps(index, indent=1))
 
 
-def open_pictures(folder: Path) -> PictureSet | None:
-    """Open a folder of pictures and labels that is whole; None for any other."""
+def numbered_files(count: int) -> list[str]:
+    """Return the files of so many pictures as `picture_files` names them."""
+    return [f'{number:06d}.jpg' for number in range(count)]
+
+
+def indexed_pictures(folder: Path) -> PictureSet | None:
+    """Open a folder that is whole and says so; None for any other."""
     known = read_index(folder / INDEX)
     if not {*_INDEXED} <= set(known):
         return None
-    return PictureSet(folder, *(known[name] for name in _INDEXED))
+    digest, count, flights, objects = (known[name] for name in _INDEXED)
+    return PictureSet(folder, digest, numbered_files(count), flights, objects)
 
 
-def _files(picture: LabelledPicture, number: int) -> dict[str, bytes]:
-    """Return the files of a picture; {} if it is damaged."""
-    try:
-        image = picture.image
-    except SensingError:
-        return {}
-    return picture_files(number, _jpeg(picture, image), image.shape, picture.truth)
+def open_pictures(folder: Path) -> PictureSet:
+    """Open a folder of pictures and labels, our own or any in that layout.
+
+    :raises TrainingError: if it holds none, or classes that are not ours
+    """
+    known = indexed_pictures(folder)
+    if known is not None:
+        return known
+    paths = sorted(p for p in (folder / 'images').glob('*') if p.suffix in _PICTURES)
+    if not paths:
+        raise TrainingError(
+            f'{folder} holds no pictures to learn from; `mmedge simulate FOLDER --set scenes` '
+            'makes some, or name a folder with images/NAME.jpg beside labels/NAME.txt'
+        )
+    files = [path.name for path in paths]
+    digest = hashlib.sha256()
+    for path in paths:
+        labels = _rows(folder / 'labels' / path.name)
+        digest.update(f'{path.name} {path.stat().st_size} {labels.tolist()}'.encode())
+    facts = [{'name': folder.name}]
+    return PictureSet(folder, digest.hexdigest(), files, facts, counted(folder, files))
+
+
+def counted(folder: Path, files: Sequence[str]) -> dict[str, int]:
+    """Count the objects to be detected by class.
+
+    :raises TrainingError: if labels are damaged, or of classes that are not ours
+    """
+    counts = dict.fromkeys(CLASSES, 0)
+    for name in files:
+        path = folder / 'labels' / name
+        try:
+            for row in _rows(path).tolist():
+                counts[CLASSES[int(row[0])]] += 1
+        except (ValueError, IndexError) as err:
+            classes = ', '.join(f'{n} {label}' for n, label in enumerate(CLASSES))
+            raise _damaged(path, f'{err}; classes are {classes}') from err
+    return counts
+
+
+def _rows(path: Path) -> Labels:
+    """Read the labels of a picture: rows of class, centre and size; none where there is no file.
+
+    :param path: named as the picture, in the folder of the labels
+    """
+    file = path.with_suffix('.txt')
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return np.array([line.split() for line in lines], np.float32).reshape(-1, 5)
+
+
+def _damaged(path: Path, why: str) -> TrainingError:
+    return TrainingError(f'{path} cannot be used ({why}); mend it, or leave it out')
 
 
 def picture_files(
@@ -214,14 +211,6 @@ def _lines(truth: TrueFrame, chosen: NDArray[np.bool_], width: int, height: int)
         numbers = ' '.join(f'{share:.6f}' for share in (*shares, (y1 - y0) / height))
         lines.append(f'{CLASSES.index(str(label))} {numbers}\n')
     return ''.join(lines).encode()
-
-
-def _jpeg(picture: LabelledPicture, image: Picture) -> bytes:
-    """Return the recorded JPEG as it is; other pictures are compressed with hardly a loss."""
-    data = bytes(getattr(picture.message, 'data', b''))
-    if not hasattr(picture.message, 'encoding') and data.startswith(_JPEG):
-        return data
-    return bytes(cv2.imencode('.jpg', image, (cv2.IMWRITE_JPEG_QUALITY, 95))[1])
 
 
 def _corners(rows: Labels, width: int, height: int) -> Labels:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,9 +24,10 @@ from mmedge_lab.simulation.standard_sets import SCENES, scene_set
 from mmedge_lab.training import OnShare, Report, TrainingError
 from mmedge_lab.training.checkpoint import read_index
 from mmedge_lab.training.picture_set import (
-    CLASSES,
     PictureSet,
-    open_pictures,
+    counted,
+    indexed_pictures,
+    numbered_files,
     picture_files,
     write_index,
 )
@@ -63,15 +63,16 @@ def write_scene_pictures(
     made_from = {'layout': _LAYOUT, 'simulator': SIMULATOR_VERSION, 'pairs': PAIRS}
     digest = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()
     count = scenes * _PICTURES
-    known = open_pictures(folder)
+    known = indexed_pictures(folder)
     if known is not None and (known.digest, len(known)) == (digest, count):
         return known
     try:
         _begin(folder, made_from)
         draw_scenes(scenes, partial(_write_scenes, folder), jobs, report)
         facts = [{'name': 'scenes', 'scenes': scenes, 'simulator': SIMULATOR_VERSION}]
-        written = PictureSet(folder, digest, count, facts, _counted(folder, count))
-        write_index(folder, digest, written)
+        files = numbered_files(count)
+        written = PictureSet(folder, digest, files, facts, counted(folder, files))
+        write_index(folder, written)
     except OSError as err:
         raise TrainingError(
             f'{err.filename or folder}: {err.strerror or err}; make room there and run the same '
@@ -174,12 +175,3 @@ def truth_of(objects: Sequence[PicturedObject]) -> TrueFrame:
         nowhere,
         nowhere[:, 0],
     )
-
-
-def _counted(folder: Path, pictures: int) -> dict[str, int]:
-    """Count the objects to be detected by class."""
-    counts = Counter[str]()
-    for number in range(pictures):
-        lines = (folder / 'labels' / f'{number:06d}.txt').read_text().splitlines()
-        counts.update(CLASSES[int(line.split()[0])] for line in lines)
-    return {label: counts[label] for label in CLASSES}

@@ -1,4 +1,4 @@
-"""Tiny flights over painted ground: coloured bars that stand for people, cars and the like.
+"""Tiny flights and pictures of painted ground: coloured bars stand for people, cars and the like.
 
 Each class has a shape and colour of its own on noisy ground, so that a small network learns
 them within a few dozen steps.
@@ -9,15 +9,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.simulation.flight_bag import CAMERA, GROUND_TRUTH, FlightRecord, write_flight
 from mmedge_lab.simulation.flight_folder import FlightDescription
 from mmedge_lab.simulation.flight_messages import FlightMessages
+from mmedge_lab.training.picture_set import (
+    PictureSet,
+    counted,
+    numbered_files,
+    picture_files,
+    write_index,
+)
 from mmedge_ros.core.data_types import Box
 from mmedge_ros.geometry.transforms import Transform
-from mmedge_ros.replay.ground_truth import TrueObject, TrueScene
+from mmedge_ros.replay.ground_truth import GroundTruth, TrueObject, TrueScene
 
 BEGIN_NS = 1_700_000_000_000_000_000
 PERIOD_NS = 100_000_000
@@ -104,3 +112,25 @@ def write_painted_set(folder: Path, flights: int = 3, pictures: int = 16, seed: 
     for number in range(flights):
         write_painted_flight(folder / f'flight_{number}', pictures, seed + number)
     return folder
+
+
+def write_painted_pictures(
+    folder: Path, pictures: int, seed: int = 0, seen: list[Seen] | None = None
+) -> PictureSet:
+    """Write pictures with labels, as the simulator's scenes lie in a folder."""
+    rng = np.random.default_rng(seed)
+    for name in ('images', 'labels', 'ignored'):
+        (folder / name).mkdir(parents=True)
+    for number in range(pictures):
+        objects = scattered(rng) if seen is None else seen
+        image = paint(objects, rng)
+        frame = GroundTruth([scene_of(objects, BEGIN_NS)]).frame_at(BEGIN_NS)
+        assert frame is not None
+        jpeg = cv2.imencode('.jpg', image, (cv2.IMWRITE_JPEG_QUALITY, 95))[1].tobytes()
+        for name, content in picture_files(number, jpeg, image.shape, frame).items():
+            (folder / name).write_bytes(content)
+    files = numbered_files(pictures)
+    facts = [{'name': 'painted', 'scenes': pictures, 'simulator': 1}]
+    made = PictureSet(folder, f'{seed} {pictures}', files, facts, counted(folder, files))
+    write_index(folder, made)
+    return made

@@ -1,6 +1,6 @@
 """A training that says when its second epoch has begun, and then waits to be killed.
 
-python train_until_killed.py SET OUT
+python train_until_killed.py PICTURES OUT
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from mmedge_lab.training.detector_training import DetectorSettings
 TINY = DetectorSettings(
     size=(160, 128),
     crop=(96, 96),
-    pictures=24,
     epochs=2,
     batch=8,
     seed=3,

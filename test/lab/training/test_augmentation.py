@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from painted_flight import write_painted_flight
+from painted_flight import write_painted_pictures
 
 from mmedge_lab.training.augmentation import Augmentation, BatchSource, augmented
-from mmedge_lab.training.picture_set import Labelled, PictureSet, write_picture_set
+from mmedge_lab.training.picture_set import Labelled, PictureSet
 
 SIZE = (320, 240)
 CROP = (208, 160)
@@ -62,9 +62,7 @@ def test_a_picture_smaller_than_the_crop_is_all_in_it(seed: int) -> None:
 
 @pytest.fixture(scope='module')
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> PictureSet:
-    folder = tmp_path_factory.mktemp('batches')
-    flight = write_painted_flight(folder / 'flight', pictures=7)
-    return write_picture_set([flight], folder / 'set', 7)
+    return write_painted_pictures(tmp_path_factory.mktemp('batches') / 'set', 7)
 
 
 def source(pictures: PictureSet, batch: int = 3, seed: int = 1) -> BatchSource:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pytest
 import yaml
-from painted_flight import Seen, write_painted_flight, write_painted_set
+from painted_flight import Seen, write_painted_pictures
 
-from mmedge_lab.simulation.flight_folder import flights_in
-from mmedge_lab.training.picture_set import CLASSES, INDEX, write_picture_set
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.picture_set import CLASSES, open_pictures
 
 PERSON = Seen('person', (100.0, 50.0, 120.0, 110.0))
 HIDDEN = Seen('person', (200.0, 50.0, 220.0, 110.0), 0.3)
@@ -19,10 +20,8 @@ CAR = Seen('car', (160.0, 150.0, 250.0, 190.0))
 
 
 def test_visible_objects_are_labels_and_the_others_are_ignored(tmp_path: Path) -> None:
-    flight = write_painted_flight(
-        tmp_path / 'flight', pictures=2, seen=[PERSON, HIDDEN, TINY, CAR]
-    )
-    pictures = write_picture_set([flight], tmp_path / 'set', 100)
+    pictures = write_painted_pictures(tmp_path / 'set', 2, seen=[PERSON, HIDDEN, TINY, CAR])
+    assert open_pictures(tmp_path / 'set') == pictures
     assert len(pictures) == 2
     assert pictures.objects == {'person': 2, 'cyclist': 0, 'car': 2, 'dog': 0}
     loaded = pictures.load(1)
@@ -33,8 +32,7 @@ def test_visible_objects_are_labels_and_the_others_are_ignored(tmp_path: Path) -
 
 
 def test_the_layout_is_the_one_ultralytics_reads(tmp_path: Path) -> None:
-    flight = write_painted_flight(tmp_path / 'flight', pictures=1, seen=[PERSON])
-    folder = write_picture_set([flight], tmp_path / 'set', 100).folder
+    folder = write_painted_pictures(tmp_path / 'set', 1, seen=[PERSON]).folder
     described = yaml.safe_load((folder / 'data.yaml').read_text())
     assert described['names'] == dict(enumerate(CLASSES))
     assert cv2.imread(str(folder / 'images/000000.jpg')).shape == (240, 320, 3)
@@ -45,12 +43,21 @@ def test_the_layout_is_the_one_ultralytics_reads(tmp_path: Path) -> None:
     )
 
 
-def test_a_set_that_is_there_is_used_again_and_another_one_is_written_anew(tmp_path: Path) -> None:
-    flights = flights_in(write_painted_set(tmp_path / 'flights', flights=2, pictures=4))
-    first = write_picture_set(flights, tmp_path / 'set', 8)
-    written = (first.folder / INDEX).stat().st_mtime_ns
-    again = write_picture_set(flights, tmp_path / 'set', 8)
-    assert again == first
-    assert (first.folder / INDEX).stat().st_mtime_ns == written
-    other = write_picture_set(flights[:1], tmp_path / 'set', 8)
-    assert (len(other), other.digest == first.digest) == (4, False)
+def test_pictures_of_ones_own_are_read_in_that_layout(tmp_path: Path) -> None:
+    for name in ('images', 'labels'):
+        (tmp_path / name).mkdir()
+    for name in ('walk.png', 'empty.jpg'):
+        cv2.imwrite(str(tmp_path / 'images' / name), np.zeros((48, 64, 3), np.uint8))
+    (tmp_path / 'labels/walk.txt').write_text('0 0.5 0.5 0.25 0.5\n')
+    pictures = open_pictures(tmp_path)
+    assert pictures.objects['person'] == 1
+    assert [len(pictures.load(number).objects) for number in range(2)] == [0, 1]
+    np.testing.assert_allclose(pictures.load(1).objects, [[0, 24.0, 12.0, 40.0, 36.0]])
+    (tmp_path / 'labels/walk.txt').write_text('7 0.5 0.5 0.25 0.5\n')
+    with pytest.raises(TrainingError, match=r'walk.png .* classes are 0 person, 1 cyclist'):
+        open_pictures(tmp_path)
+
+
+def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match='holds no pictures to learn from'):
+        open_pictures(tmp_path)

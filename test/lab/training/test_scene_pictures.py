@@ -22,7 +22,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_scene_gives_pairs_of_consecutive_pictures_with_boxes(folder: Path) -> None:
     pictures = open_pictures(folder)
-    assert pictures is not None
     assert len(pictures) == 2 * PAIRS
     assert pictures.objects['person'] > 0
     shown = [pictures.load(number) for number in range(len(pictures))]
@@ -40,7 +39,6 @@ def test_a_set_that_grows_keeps_its_pictures_and_its_digest(folder: Path) -> Non
     written = first.stat().st_mtime_ns
     shares: list[float] = []
     grown = write_scene_pictures(folder, 2, report=lambda share, words: shares.append(share))
-    assert before is not None
     assert (len(before), len(grown)) == (2 * PAIRS, 4 * PAIRS)
     assert grown.digest == before.digest
     assert grown.objects['person'] > before.objects['person']

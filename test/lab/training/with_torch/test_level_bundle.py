@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from painted_flight import write_painted_set
+from painted_flight import write_painted_pictures, write_painted_set
 
 from mmedge_lab.training.checkpoint import save_checkpoint
 from mmedge_lab.training.detector_session import LevelRequest, join_levels
@@ -33,8 +33,9 @@ def request_of(tmp_path_factory: pytest.TempPathFactory) -> LevelRequest:
             },
         )
     write_painted_set(place / 'set', flights=1, pictures=2)
+    write_painted_pictures(place / 'pictures', 2)
     return LevelRequest(
-        place / 'set',
+        place / 'pictures',
         place / 'narrow',
         place / 'wide',
         place / 'people',

@@ -1,4 +1,4 @@
-"""A whole training, tiny: from flights to a bundle that finds what was painted."""
+"""A whole training, tiny: from pictures to a bundle that finds what was painted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from painted_flight import write_painted_set
+from painted_flight import write_painted_pictures, write_painted_set
 
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.detector_session import DetectorRequest, train_detector
@@ -19,7 +19,6 @@ SUPPORT = Path(__file__).resolve().parents[3] / 'support'
 TINY = DetectorSettings(
     size=(160, 128),
     crop=(96, 96),
-    pictures=24,
     epochs=2,
     batch=8,
     seed=3,
@@ -31,16 +30,17 @@ def silent(share: float, words: str) -> None: ...
 
 
 @pytest.fixture(scope='module')
-def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_painted_set(tmp_path_factory.mktemp('flights') / 'set', flights=2, pictures=12)
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_painted_pictures(tmp_path_factory.mktemp('pictures') / 'set', 24).folder
 
 
 def test_a_training_leaves_a_bundle_with_figures_and_nothing_else(
-    flights: Path, tmp_path: Path
+    pictures: Path, tmp_path: Path
 ) -> None:
+    flights = write_painted_set(tmp_path / 'flights', flights=2, pictures=12)
     out = tmp_path / 'models' / 'walkers'
     progress: list[float] = []
-    request = DetectorRequest(flights, out, {'validation': flights}, TINY)
+    request = DetectorRequest(pictures, out, {'validation': flights}, TINY)
     metrics = train_detector(request, lambda share, words: progress.append(share))
     assert progress == sorted(progress)
     assert [path.name for path in out.parent.iterdir()] == ['walkers']
@@ -48,7 +48,7 @@ def test_a_training_leaves_a_bundle_with_figures_and_nothing_else(
     assert bundle.domain == 'simulated'
     assert bundle.content['metrics'] == {'small': metrics}
     assert metrics['validation']['people'] == 48
-    assert bundle.content['training']['data']['seeds'] == [0, 1]
+    assert bundle.content['training']['data']['pictures'] == 24
     assert bundle.content['training']['settings']['seed'] == 3
     assert bundle.content['export']['small']['largest_box_difference_px'] <= 1.0
     detector = open_detector(out)
@@ -57,10 +57,10 @@ def test_a_training_leaves_a_bundle_with_figures_and_nothing_else(
     assert bundle.camera_stages()[0].stat().st_size < 1_000_000
 
 
-def test_a_killed_training_is_no_bundle_and_goes_on(flights: Path, tmp_path: Path) -> None:
+def test_a_killed_training_is_no_bundle_and_goes_on(pictures: Path, tmp_path: Path) -> None:
     out = tmp_path / 'walkers'
     process = subprocess.Popen(
-        [sys.executable, SUPPORT / 'train_until_killed.py', flights, out],
+        [sys.executable, SUPPORT / 'train_until_killed.py', pictures, out],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)},
@@ -71,7 +71,7 @@ def test_a_killed_training_is_no_bundle_and_goes_on(flights: Path, tmp_path: Pat
     process.wait()
     process.stdout.close()
     assert not out.exists()
-    request = DetectorRequest(flights, out, {}, TINY)
+    request = DetectorRequest(pictures, out, {}, TINY)
     progress: list[str] = []
     train_detector(request, lambda share, words: progress.append(words))
     assert not any(words.startswith('epoch 1 ') for words in progress)
@@ -79,8 +79,8 @@ def test_a_killed_training_is_no_bundle_and_goes_on(flights: Path, tmp_path: Pat
     assert not request.work.exists()
 
 
-def test_two_trainings_do_not_share_a_work_folder(flights: Path, tmp_path: Path) -> None:
-    request = DetectorRequest(flights, tmp_path / 'walkers', {}, TINY)
+def test_two_trainings_do_not_share_a_work_folder(pictures: Path, tmp_path: Path) -> None:
+    request = DetectorRequest(pictures, tmp_path / 'walkers', {}, TINY)
 
     def begin_another(share: float, words: str) -> None:
         train_detector(request, silent)
@@ -90,9 +90,9 @@ def test_two_trainings_do_not_share_a_work_folder(flights: Path, tmp_path: Path)
 
 
 def test_a_full_disk_while_training_is_told_in_a_sentence(
-    flights: Path, tmp_path: Path, little_room: None
+    pictures: Path, tmp_path: Path, little_room: None
 ) -> None:
-    request = DetectorRequest(flights, tmp_path / 'walkers', {}, TINY)
+    request = DetectorRequest(pictures, tmp_path / 'walkers', {}, TINY)
     with pytest.raises(TrainingError, match=r'no room left in .*\.walkers\.training'):
         train_detector(request, silent)
     assert not (tmp_path / 'walkers').exists()
