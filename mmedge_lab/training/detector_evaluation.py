@@ -9,7 +9,7 @@ from typing import Any
 
 from mmedge_lab.judging.detector_accuracy import DetectorAccuracy, judge_detector
 from mmedge_lab.training import OnShare, Report
-from mmedge_lab.training.flight_pictures import count_pictures, labelled_pictures, readable
+from mmedge_lab.training.flight_pictures import count_pictures, labelled_pictures
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.replay.ground_truth import PERSON, TrueFrame
@@ -44,7 +44,7 @@ def evaluate_detector(
     def chosen() -> Iterator[tuple[Picture, TrueFrame]]:
         count = 0
         for flight in flights:
-            for image, truth in readable(labelled_pictures(flight, step)):
+            for image, truth in labelled_pictures(flight, step):
                 yield image, truth
                 count += 1
                 if on_progress:

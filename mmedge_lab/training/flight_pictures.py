@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mmedge_lab.training import TrainingError
 from mmedge_ros.replay import BagError
@@ -18,19 +18,10 @@ from mmedge_ros.sensing.camera.image import Picture, decode_image
 
 
 class LabelledPicture(NamedTuple):
-    """A recorded picture: whose it is, its message, and all that is true at its stamp."""
+    """A recorded picture, (H, W, 3) uint8 BGR, and all that is true at its stamp."""
 
-    flight: str
-    message: Any
+    image: Picture
     truth: TrueFrame
-
-    @property
-    def image(self) -> Picture:
-        """The picture as (H, W, 3) uint8, BGR.
-
-        :raises SensingError: if it is damaged
-        """
-        return decode_image(self.message)
 
 
 def count_pictures(flights: Sequence[Path]) -> int:
@@ -49,7 +40,7 @@ def count_pictures(flights: Sequence[Path]) -> int:
 def labelled_pictures(flight: Path, step: int = 1) -> Iterator[LabelledPicture]:
     """Yield every ``step``-th picture of a flight that has a truth.
 
-    Pictures whose stamp no true scene belongs to are passed over.
+    Damaged pictures, and those whose stamp no true scene belongs to, are passed over.
 
     :raises TrainingError: if the flight has no ground truth
     :raises BagError: if it cannot be read or has no camera
@@ -66,17 +57,13 @@ def labelled_pictures(flight: Path, step: int = 1) -> Iterator[LabelledPicture]:
             if message.index % step:
                 continue
             scene = truth.frame_at(header_stamp_ns(message.raw))
-            if scene is not None:
-                yield LabelledPicture(flight.name, bag.deserialize(message), scene)
-
-
-def readable(pictures: Iterator[LabelledPicture]) -> Iterator[tuple[Picture, TrueFrame]]:
-    """Decode pictures; damaged ones are left out."""
-    for picture in pictures:
-        try:
-            yield picture.image, picture.truth
-        except SensingError:
-            continue
+            if scene is None:
+                continue
+            try:
+                image = decode_image(bag.deserialize(message))
+            except SensingError:
+                continue
+            yield LabelledPicture(image, scene)
 
 
 def _camera(bag: Bag) -> str:

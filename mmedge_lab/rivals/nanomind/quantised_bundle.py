@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -190,10 +190,11 @@ def _record(network: TappedNetwork, brick: Brick) -> None:
     network.sessions = [_Recorder(session, stage) for session, stage in pairs]
 
 
-def _pictures(flights: Sequence[Path], count: int) -> list[LabelledPicture]:
-    """Return about so many pictures, spread over flights, with what is true of them."""
+def _pictures(flights: Sequence[Path], count: int) -> Iterator[LabelledPicture]:
+    """Yield about so many pictures, spread over flights, with what is true of them."""
     step = max(count_pictures(flights) // count, 1)
-    return [one for flight in flights for one in labelled_pictures(flight, step)]
+    for flight in flights:
+        yield from labelled_pictures(flight, step)
 
 
 def _true_crops(flights: Sequence[Path], count: int) -> list[tuple[Picture, Box, str]]:
