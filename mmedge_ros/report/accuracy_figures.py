@@ -33,17 +33,6 @@ _FINEST_BIN = 0.1
 _DOF = 4
 
 
-def draw_accuracy(record: RunRecord, accuracy: Accuracy | None) -> list[FigureFile]:
-    """Draw every figure for which there is something to compare, in their order."""
-    if accuracy is None:
-        return []
-    drawn = [
-        draw_stream(record, accuracy),
-        draw_nees(record, accuracy),
-    ]
-    return [figure for figure in drawn if figure is not None]
-
-
 class _Curve(NamedTuple):
     """Means over short stretches of time: their middles in s, and the means."""
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.report.accuracy import Accuracy
-from mmedge_ros.report.accuracy_figures import ACCURACY_FIGURES, draw_accuracy
+from mmedge_ros.report.accuracy_figures import ACCURACY_FIGURES, draw_nees, draw_stream
 from mmedge_ros.report.configuration_figure import CONFIGURATIONS, draw_configurations
 from mmedge_ros.report.figure_style import (
     GREEN,
@@ -58,8 +58,9 @@ def draw_figures(
         draw_configurations(record),
         draw_top_view(view),
         draw_ranges(record, tracks),
-        *draw_accuracy(record, accuracy),
     ]
+    if accuracy is not None:
+        drawn += [draw_stream(record, accuracy), draw_nees(record, accuracy)]
     return [figure for figure in drawn if figure is not None]
 
 

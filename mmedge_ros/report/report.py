@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -21,8 +22,7 @@ from mmedge_ros.report.energy import energy_report
 from mmedge_ros.report.glance import glance_figures, limits, sentences
 from mmedge_ros.report.latency_metrics import latency_metrics, modalities_of
 from mmedge_ros.report.pseudo_labels import PseudoLabelComparison
-from mmedge_ros.report.report_files import kept_content, write_files
-from mmedge_ros.report.report_files import write_report as write_report_files
+from mmedge_ros.report.report_files import REPORT, kept_content, write_files
 from mmedge_ros.report.report_pictures import NO_PICTURES, PICTURE_NAMES, RunPictures
 from mmedge_ros.report.trajectories import (
     Trajectory,
@@ -71,8 +71,12 @@ def write_report(
     }
     if record.updates:
         texts[UPDATES] = decision_lines(record.updates, record.picture_scale)
+    files = {figure.name: figure.png for figure in figures} | pictures.files
+    files |= {name: text.encode(errors='replace') for name, text in texts.items()}
+    # The last one: where it is, the others belong to it.
+    files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
     known = (*FIGURE_NAMES, *PICTURE_NAMES, VIDEO, UPDATES)
-    write_report_files(report, Path(folder), texts, figures, known, pictures.files)
+    write_files(Path(folder), files, [name for name in known if name not in files])
     return report
 
 

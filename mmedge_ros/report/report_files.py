@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from mmedge_ros.report import ReportError
-
-if TYPE_CHECKING:
-    from mmedge_ros.report.figure_style import FigureFile
 
 REPORT = 'report.json'
 _LARGEST_KEPT = 50 << 20
@@ -42,30 +37,8 @@ def require_writable(folder: Path) -> None:
                 path.rmdir()
 
 
-def write_report(
-    report: Mapping[str, Any],
-    folder: Path,
-    pages: Mapping[str, str],
-    figures: Sequence[FigureFile],
-    known_figures: Iterable[str],
-    pictures: Mapping[str, bytes] | None = None,
-) -> None:
-    """Write figures, pictures, pages and, last, report.json; those of an earlier report go.
-
-    :param pages: texts by the name of their file
-    :param known_figures: names of all figures and pictures that such a report may have
-    :param pictures: contents by the name of their file
-    :raises ReportError: if the folder or a file in it cannot be written
-    """
-    files = {figure.name: figure.png for figure in figures}
-    files |= pictures or {}
-    files |= {name: text.encode(errors='replace') for name, text in pages.items()}
-    files[REPORT] = (json.dumps(report, indent=2, allow_nan=False) + '\n').encode()
-    write_files(folder, files, [name for name in known_figures if name not in files])
-
-
 def kept_content(path: Path) -> bytes | None:
-    """Read what was kept of a case; None where there is nothing that can be."""
+    """Read a file that was kept; None where there is none that can be read."""
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST_KEPT:
             return None

@@ -18,7 +18,7 @@ from mmedge_ros.core.data_types import Box
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform, TransformTree
-from mmedge_ros.replay.bag import Bag, first
+from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.bag_topics import choose_topics
 from mmedge_ros.replay.recorded_calibration import static_transforms
 from mmedge_ros.replay.wire_formats import header_stamp_ns
@@ -61,7 +61,9 @@ def night(data_folder: Path) -> Night:
             )
             for m in bag.messages([topics.radar])
         ]
-        camera = CameraModel.from_camera_info(first(bag, topics.camera_info))
+        camera = CameraModel.from_camera_info(
+            bag.deserialize(next(bag.messages([topics.camera_info])))
+        )
         tree = TransformTree(static_transforms(bag, pytest.fail))
     boxes: dict[int, list[Box]] = defaultdict(list)
     with (folder / '20200729-213410_auto_person_boxes_yoloxnano.csv').open() as file:
