@@ -313,13 +313,8 @@ def write_table(content: Mapping[str, Any], folder: Path) -> None:
     write_files(folder, files)
 
 
-def markdown_table(
-    head: Sequence[str], rows: Sequence[Sequence[object]], align: str = '---:'
-) -> str:
-    """Write a Markdown table, its first column to the left and the others to the right.
-
-    :param align: of the other columns; ``---`` for the left
-    """
-    lines = [head, ['---', *(align for _ in head[1:])], *rows]
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Write a Markdown table, its first column to the left and the others to the right."""
+    lines = [head, ['---', *('---:' for _ in head[1:])], *rows]
     cells = [[str(text).replace('|', '/').replace('\n', ' ') for text in line] for line in lines]
     return ''.join(f'| {" | ".join(line)} |\n' for line in cells)

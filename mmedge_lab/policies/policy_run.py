@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from mmedge_lab.judging import EvaluationError
+from mmedge_lab.judging.bench import UnmeasuredError
 from mmedge_lab.judging.bundle_cases import RATES, REUSE
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.encoded_flight import EncodedFlight
@@ -172,7 +173,8 @@ def run_policy(
     :param latency_limit: T_max, s: what the optimiser keeps to, and when pipelined windows close
     :param networks: fusion networks of the bundle if they are open; shared by a flight's runs
     :param name: of `POLICIES`
-    :raises EvaluationError: for a plug-in that is not there, or a limit or share that cannot be
+    :raises UnmeasuredError: for a plug-in that is not there
+    :raises EvaluationError: for a limit or share that cannot be
     :raises ReplayError: if the profile lacks a stage, or the flight a level
     :raises EncodingError: if the bundle cannot be used
     :raises SkippingError: if its gate cannot be used
@@ -221,9 +223,9 @@ def _require(kind: PolicyKind, alone: bool, latency_limit: float, plugins: Plugi
     if alone and isinstance(kind.execution, Pipelined):
         raise EvaluationError(f'{kind.name} encodes before a window ends: none is alone')
     if kind.needs and getattr(plugins, kind.needs) is None:
-        raise EvaluationError(
-            f'{kind.name} needs a trained plug-in, and there is none; train it, or leave the '
-            'policy out'
+        raise UnmeasuredError(
+            f'{kind.name} needs a trained plug-in, and the bundle brings none: mmedge lab train '
+            'fit imputer'
         )
     low, high = _LIMITS
     if not low <= latency_limit <= high:

@@ -22,7 +22,6 @@ from mmedge_ros.core.data_types import (
     Configuration,
     ModalityConfiguration,
     StageTiming,
-    Trail,
     UnitFeatures,
 )
 
@@ -35,17 +34,13 @@ class Facts:
     """What can be known at ``now_ns``.
 
     ``features`` are, by modality, units of the flight whose features became ready in the last
-    ``window_ns``, in that order. ``latencies`` (s) are those of decisions published by now, the
-    newest last. ``current`` is in use; None before the first choice.
+    window, in that order.
     """
 
     now_ns: int
-    window_ns: int
     features: Mapping[str, Sequence[UnitFeatures]] = field(
         default_factory=lambda: MappingProxyType({})
     )
-    latencies: Sequence[float] = ()
-    current: Configuration | None = None
 
 
 class Chooser(Protocol):
@@ -54,8 +49,7 @@ class Chooser(Protocol):
     def configuration(self, facts: Facts) -> Configuration:
         """Return what to use from now on; only its ``modalities`` count.
 
-        The first call of a flight knows nothing: ``current`` is None. Nothing may be kept
-        between flights.
+        The first call of a flight knows nothing. Nothing may be kept between flights.
         """
 
 
@@ -91,23 +85,17 @@ class ChooserSteering(Steering):
         self._chooser = chooser
         self._window_ns = window_ns
         self._features: deque[tuple[int, UnitFeatures]] = deque(maxlen=_MOST_KEPT)
-        self._latencies: deque[float] = deque(maxlen=_MOST_KEPT)
         self._current: Configuration | None = None
 
     def features_ready(self, features: UnitFeatures, now_ns: int) -> None:
         self._features.append((now_ns, features))
-
-    def decided(self, latency: float, trail: Trail, now_ns: int) -> None:  # noqa: ARG002
-        self._latencies.append(latency)
 
     def update(self, now_ns: int) -> Configuration | None:
         known: dict[str, list[UnitFeatures]] = {}
         for ready_ns, features in self._features:
             if now_ns - self._window_ns < ready_ns <= now_ns:
                 known.setdefault(features.modality, []).append(features)
-        before = self._current
-        facts = Facts(now_ns, self._window_ns, known, tuple(self._latencies), before)
-        wanted = self._chooser.configuration(facts)
+        before, wanted = self._current, self._chooser.configuration(Facts(now_ns, known))
         if before is not None and before.modalities == wanted.modalities:
             return None
         number = 1 if before is None else before.id + 1

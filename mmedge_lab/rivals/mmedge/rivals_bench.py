@@ -100,10 +100,7 @@ def bench(
 def _judged(
     policy: str, share: float, limit: float, alone: bool, plugins: Plugins, of: JudgedFlight
 ) -> Sums:
-    kind = POLICIES[policy]
-    if kind.needs and getattr(plugins, kind.needs) is None:
-        raise UnmeasuredError('the bundle brings no trained one: mmedge lab train fit imputer')
-    if not kind.aggregates and of.networks is None:
+    if not POLICIES[policy].aggregates and of.networks is None:
         raise UnmeasuredError('the bundle fuses by rules, so that nothing is aggregated')
     run = run_policy(
         policy,

@@ -28,7 +28,7 @@ END_NS = 1_000_000_000
 def test_steering_knows_what_has_happened_and_is_followed() -> None:
     flight = encoded_flight(lambda _: 2, 2.5)
     chooser = FakeChooser(
-        lambda facts: (30.0, 'large') if len(facts.latencies) < 4 else (10.0, 'small')
+        lambda _: (30.0, 'large') if len(chooser.asked) < 10 else (10.0, 'small')
     )
     steered = settings(
         constant_profile(small=5.0, large=12.0),

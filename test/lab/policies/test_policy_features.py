@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hand_made_schedules import end_of
-from hand_made_units import MS, features, person, returns, unit
+from hand_made_units import features, person, returns, unit
 
 from mmedge_lab.policies.policy_features import (
     POLICY_FIELDS,
@@ -32,7 +32,7 @@ def scan(ms: float, *rows: tuple[float, ...]) -> UnitFeatures:
 
 def asked(*units: UnitFeatures) -> PolicyFeatures:
     known = {m: [u for u in units if u.modality == m] for m in (CAMERA, RADAR)}
-    numbers = policy_features(Facts(end_of(5), 500 * MS, known), LEVELS)
+    numbers = policy_features(Facts(end_of(5), known), LEVELS)
     assert np.isfinite(numbers).all()
     return PolicyFeatures(*numbers)
 

@@ -98,7 +98,7 @@ def facts(*pictures: float, people: int = 1) -> Facts:
         )
         for number, ms in enumerate(pictures)
     ]
-    return Facts(end_of(5), 500 * MS, {CAMERA: result} if result else {})
+    return Facts(end_of(5), {CAMERA: result} if result else {})
 
 
 def test_a_trained_gate_rests_from_its_threshold_on_and_never_before_it_saw_anything() -> None:
@@ -129,7 +129,7 @@ def chosen(people: int, margin: float = 0.05) -> str:
         detections=tuple(person(100.0 + 120.0 * n, 240.0) for n in range(people)),
         image_size=(640, 480),
     )
-    facts = Facts(end_of(5), 500 * MS, {CAMERA: [picture]})
+    facts = Facts(end_of(5), {CAMERA: [picture]})
     return selector(margin).configuration(facts).of(CAMERA).level
 
 
@@ -140,7 +140,7 @@ def test_the_level_is_the_cheapest_that_falls_short_by_little() -> None:
 
 
 def test_before_anything_is_seen_it_is_the_best() -> None:
-    result = selector(1.0).configuration(Facts(end_of(0), 500 * MS))
+    result = selector(1.0).configuration(Facts(end_of(0)))
     assert result.of(CAMERA).level == 'large'
 
 

@@ -84,7 +84,6 @@ def test_a_chooser_knows_only_what_is_ready_and_is_followed_from_the_next_window
     )
     schedule = CACHED.schedule(arrivals(1.5), PERIODS, steered)
     assert chooser.asked[0].features == {}
-    assert chooser.asked[0].current is None
     for facts in chooser.asked:
         for units in facts.features.values():
             for unit in units:
@@ -94,7 +93,6 @@ def test_a_chooser_knows_only_what_is_ready_and_is_followed_from_the_next_window
     assert levels[:3] == ['large'] * 3
     assert 'small' in levels
     assert any(d.configuration.of(CAMERA).rate == 10.0 for d in schedule.decisions)
-    assert len(chooser.asked[5].latencies) == 4
 
 
 @pytest.mark.parametrize('alone', [True, False])
