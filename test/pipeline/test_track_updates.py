@@ -118,6 +118,15 @@ def test_what_the_fork_of_feature_fusion_begins_is_left_out() -> None:
     assert [len(update.tracks) for update in at_once] == [0, 1, 1, 1]
 
 
+def test_nothing_new_makes_no_update() -> None:
+    subject = pipeline()
+    flown(subject, [picture(20)])
+    assert subject.update(at(30)) is None
+    subject.add_features(scan(31), at(32))
+    subject.work_ahead(at(32))
+    assert subject.update(at(32)) is None, 'a scan alone'
+
+
 def waiting(took: float) -> PerceptionPipeline:
     """A pipeline whose window had to wait at its end; its pictures took so long to encode."""
     subject = pipeline()

@@ -158,6 +158,13 @@ def test_units_that_come_too_late_are_counted_and_not_used() -> None:
     assert tracker.too_late == 2
 
 
+def test_before_all_that_is_remembered_a_late_unit_goes_on_from_what_is_settled() -> None:
+    tracker = history_keeper()
+    for stamp in (0, 1000, 700):
+        tracker.update([measured(stamp)])
+    assert history(tracker) == ((0, ()), (700, ()), (1000, ()))
+
+
 def test_nothing_is_done_again_without_need() -> None:
     calls = []
 

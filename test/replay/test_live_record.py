@@ -96,6 +96,23 @@ def test_updates_are_kept_apart_and_are_no_decisions() -> None:
     assert (found.windows, found.dropped) == (20, 19)
 
 
+def test_grids_are_not_kept() -> None:
+    record = LiveRecord()
+    record.add_features(encoded(60))
+    assert filled(record).features[0].grid.size == 0
+
+
+def test_decisions_before_and_after_the_recording_are_left_out() -> None:
+    record = LiveRecord()
+    record.status = status()
+    for end in range(-300, 2600, 100):
+        record.add_decision(decision(end))
+    found = filled(record)
+    ends = [(d.window_end_ns - at(0)) // MS for d in found.decisions]
+    assert ends == list(range(100, 2001, 100))
+    assert found.dropped == 0
+
+
 def test_a_first_window_that_never_held_a_unit_was_not_dropped() -> None:
     record = LiveRecord()
     record.status = status()
@@ -104,6 +121,15 @@ def test_a_first_window_that_never_held_a_unit_was_not_dropped() -> None:
         record.add_decision(decision(end))
     found = filled(record)
     assert (found.windows, found.dropped) == (19, 0)
+
+
+def test_the_first_second_is_warm_up() -> None:
+    record = LiveRecord()
+    record.status = status()
+    for end in range(100, 2001, 100):
+        record.add_decision(decision(end))
+    assert filled(record).warmup == 10
+    assert filled(LiveRecord()).warmup == 0
 
 
 def test_what_became_of_a_unit_replaces_that_it_arrived_in_either_order() -> None:
