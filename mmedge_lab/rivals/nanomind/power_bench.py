@@ -64,7 +64,8 @@ def bench(
     found = flown(discharge())
     hours = float(found.times[-1]) / 3600.0
     rows = [
-        Row(r.name, partial(_judged, r, encode_ms), r.words, levels=r.levels) for r in power_rows()
+        Row(r.name, partial(_judged, r, encode_ms), r.words, levels=(r.level,))
+        for r in power_rows()
     ]
     figures = {
         # What is left of what doing nothing sees.

@@ -45,10 +45,6 @@ class PowerRow:
     charge: float | None = None
     rates: Mapping[str, float] | None = None
 
-    @property
-    def levels(self) -> tuple[str, ...]:
-        return (self.level,)
-
 
 def charge_at(alpha: float) -> float:
     """Return the charge at which alpha has a value, 0..1."""
@@ -121,13 +117,11 @@ class BatterySteering(Steering):
         made = self._loop.update(now_ns, now)
         if made is None:
             first, self._begun = not self._begun, True
-            return Configuration(modalities=(self._named(CAMERA),)) if first else None
+            camera = ModalityConfiguration(CAMERA, level=self._level)
+            return Configuration(modalities=(camera,)) if first else None
         self._begun = True
         parts = tuple(replace(part, level=part.level or self._level) for part in made.modalities)
         return replace(made, modalities=parts)
-
-    def _named(self, modality: str) -> ModalityConfiguration:
-        return ModalityConfiguration(modality, level=self._level)
 
 
 def replay_power_row(
