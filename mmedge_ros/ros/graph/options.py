@@ -52,7 +52,7 @@ class Option(NamedTuple):
     form: FlagForm
 
 
-def option(
+def shared(
     default: Any,
     description: str,
     of: tuple[str, ...],
@@ -78,7 +78,7 @@ def options_of(kind: type, taker: str) -> list[Option]:
 
 
 def _topic(words: str, of: tuple[str, ...]) -> Any:
-    return option('', words, of, FlagForm('TOPIC', DRIVERS))
+    return shared('', words, of, FlagForm('TOPIC', DRIVERS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,24 +97,24 @@ class InputOptions:
     battery: str = _topic(
         "autopilot's battery topic, such as /mavros/battery", (DRONE, PERCEPTION, RECORD_FILE)
     )
-    clock: bool = option(
+    clock: bool = shared(
         False, 'publish and follow /clock', (*_PLAYING, RECORD), FlagForm(panel=LIVE)
     )
-    extrinsics: str = option(
+    extrinsics: str = shared(
         '',
         'YAML with where the sensors sit, see config/extrinsics.yaml; for graphs that publish no '
         '/tf_static',
         (*_FLYING, *_RECORDING),
         FlagForm(panel=SENSORS, path='file'),
     )
-    frame_prefix: str = option(
+    frame_prefix: str = shared(
         '',
         'before the name of every frame, such as drone1/, for several drones in one transform '
         'tree',
         (DRONE, PERCEPTION, RECORD_FILE, RVIZ),
     )
     # Static ones, each "parent child x y z qx qy qz qw" in m, on top of those of ``extrinsics``.
-    transforms: tuple[str, ...] = option(
+    transforms: tuple[str, ...] = shared(
         (),
         '"parent child x y z qx qy qz qw" (m), repeatable',
         (UP,),
@@ -133,16 +133,16 @@ class GraphOptions(InputOptions):
     recording waits for the nodes ``wait_for`` too.
     """
 
-    bag: str = option(
+    bag: str = shared(
         '',
         'play this recording as the sensors',
         (UP, REPLAY_FILE),
         FlagForm('BAG', SENSORS, path='any'),
     )
-    loop: bool = option(
+    loop: bool = shared(
         False, 'start the recording over and over', (UP, REPLAY_FILE), FlagForm(panel=SENSORS)
     )
-    rate: float = option(
+    rate: float = shared(
         1.0,
         'speed of the recording; not 1: on /clock',
         _PLAYING,
@@ -150,28 +150,28 @@ class GraphOptions(InputOptions):
         minimum=0.05,
         maximum=20.0,
     )
-    detector: str = option(
+    detector: str = shared(
         '',
         'weights (.onnx, .pt), bundle folder, or the name of a bundle; empty: what fits best',
         _ALL,
         FlagForm('DETECTOR', path='new'),
     )
-    calibration: str = option(
+    calibration: str = shared(
         '',
         'camera_info YAML (and transforms) to use instead of the recorded or published '
         'calibration',
         (*_PLAYING, PERCEPTION),
         FlagForm(panel=FILES, path='file'),
     )
-    params: str = option('', 'ROS parameter file', (UP, REPLAY), FlagForm(path='file'))
-    image_transport: str = option(
+    params: str = shared('', 'ROS parameter file', (UP, REPLAY), FlagForm(path='file'))
+    image_transport: str = shared(
         'raw',
         'form of the pictures on the graph',
         _FLYING,
         FlagForm('KIND', SENSORS),
         choices=('raw', 'compressed'),
     )
-    reuse: int = option(
+    reuse: int = shared(
         1,
         'encode about every N-th picture, and follow the detected objects by image motion in the '
         'others: less load, a little less accuracy',
@@ -180,55 +180,55 @@ class GraphOptions(InputOptions):
         minimum=1,
         maximum=MOST_REUSE,
     )
-    recogniser: str = option(
+    recogniser: str = shared(
         '',
         'say more of tracked objects: class, colours, and what is new in view; `bundle` takes the '
         "recogniser of the detector's bundle, or name a bundle folder with one",
         (UP, REPLAY, DRONE, PERCEPTION),
         FlagForm('BUNDLE'),
     )
-    memory: str = option(
+    memory: str = shared(
         '',
         'remember what is seen, people too, as small pictures in FOLDER.memory, to be searched in '
         'words (mmedge memory); nothing is kept without it',
         _FLYING,
         FlagForm('FOLDER', LIVE, path='new'),
     )
-    questions: bool = option(
+    questions: bool = shared(
         False,
         'answer questions, by the action ask and as text (docs/memory.md)',
         (*_FLYING, REPLAY_FILE),
         FlagForm(panel=LIVE),
     )
-    model: str = option(
+    model: str = shared(
         '',
         'let a language model say more: a server on this machine such as http://127.0.0.1:8080, '
         'or your own file, loaded for each question (docs)',
         (*_FLYING, REPLAY_FILE),
         FlagForm('ADDRESS|GGUF'),
     )
-    projector: str = option(
+    projector: str = shared(
         '',
         'projector that lets a GGUF see pictures of the memory',
         (*_FLYING, REPLAY_FILE),
         FlagForm(flag='--mmproj', path='file'),
     )
-    optimise: bool = option(
+    optimise: bool = shared(
         False,
         'choose rates and levels in flight by latency, battery and load (adds the monitor)',
         _ALL,
         FlagForm(panel=LIVE),
     )
-    profile: str = option(
+    profile: str = shared(
         '',
         'device profile of this machine (mmedge profile), for optimise',
         (*_FLYING, REPLAY_FILE),
         FlagForm(panel=LIVE, path='file'),
     )
-    single_process: bool = option(
+    single_process: bool = shared(
         False, 'all nodes in one process, to debug', (UP, REPLAY_FILE), FlagForm(panel=LIVE)
     )
-    logs: str = option(
+    logs: str = shared(
         '', "folder of the nodes' logs \\[out/logs]", (UP,), FlagForm('FOLDER', LIVE, path='new')
     )
 
@@ -251,24 +251,24 @@ class GraphOptions(InputOptions):
 class RecordOptions(InputOptions):
     """What is recorded of a running graph; ``out`` is the folder to be made."""
 
-    out: str = option('', 'folder to be made for the recording', (RECORD_FILE,))
-    topics: tuple[str, ...] = option(
+    out: str = shared('', 'folder to be made for the recording', (RECORD_FILE,))
+    topics: tuple[str, ...] = shared(
         (), 'record this instead of the usual topics, repeatable', _RECORDING, FlagForm('TOPIC')
     )
-    image_transport: str = option(
+    image_transport: str = shared(
         'auto',
         'form of the pictures',
         _RECORDING,
         FlagForm('KIND'),
         choices=('auto', 'raw', 'compressed'),
     )
-    split_size: int = option(
+    split_size: int = shared(
         1000, 'MB after which a new file begins; 0: never', _RECORDING, FlagForm('MB'), minimum=0
     )
-    min_free: int = option(
+    min_free: int = shared(
         500, 'MB to be kept free on the disk', _RECORDING, FlagForm('MB'), minimum=0
     )
-    seconds: float = option(
+    seconds: float = shared(
         0.0, 'end after this; 0: with Ctrl-C', (RECORD,), FlagForm('S'), minimum=0.0
     )
 
