@@ -21,7 +21,7 @@ run_live_tests() {
   for try in second third; do
     [[ $code == 1 && -n $before ]] || break
     say "live tests that failed: a $try try, alone"
-    "$python" test/support/wait_for_calm.py >&2
+    "$python" bootstrap/wait_for_calm.py >&2
     code=0
     "$python" -m pytest -o cache_dir="$cache" --last-failed test/ros || code=$?
     after=$(names_of_failed "$cache")

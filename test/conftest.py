@@ -99,6 +99,20 @@ def data_folder() -> Path:
     return path
 
 
+@pytest.fixture(scope='session')
+def street_flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three simulated seconds of a street by day; simulated once for all workers of a run."""
+    from mmedge_lab.simulation.flight import FlightDescription, kept_flight
+
+    folder = tmp_path_factory.getbasetemp()
+    if 'PYTEST_XDIST_WORKER' in os.environ:
+        folder = folder.parent
+    with (folder / 'street.lock').open('w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted = FlightDescription('street_day_near', seed=5, seconds=3.0)
+        return kept_flight(folder / 'street_flight', wanted, lambda _: None)
+
+
 @pytest.fixture
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the figures of replays: most of a short one's time, and tested on their own."""

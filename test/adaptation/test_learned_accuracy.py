@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from hand_made_surface import surface
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_bundle import write_tiny_bundle
@@ -27,6 +26,7 @@ from mmedge_ros.adaptation.bundle_configurations import (
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
 from mmedge_ros.adaptation.learned_accuracy import (
     FIELDS,
+    SURFACE,
     WEIGHTS,
     AccuracySurface,
     LearnedAccuracy,
@@ -35,6 +35,22 @@ from mmedge_ros.adaptation.learned_accuracy import (
     surface_from,
     within_bounds,
 )
+
+
+def surface(**weights: tuple[str, float]) -> AccuracySurface:
+    """Return one whose coefficients follow a field each: ``level=('height', -0.1)``."""
+    numbers = np.zeros((len(FIELDS), len(SURFACE)))
+    for term, (field, weight) in weights.items():
+        numbers[FIELDS.index(field), SURFACE.index(term)] = weight
+    return AccuracySurface(
+        np.zeros(len(FIELDS)),
+        np.ones(len(FIELDS)),
+        np.zeros(len(SURFACE)),
+        numbers,
+        np.array([10.0, 30.0]),
+        np.array([5.0, 20.0]),
+    )
+
 
 LEVELS = ('small', 'medium', 'large')
 SPACE = ConfigurationSpace(

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_model_server import DONE, STREAM, Scripts, answered, listening
+from fake_model_server import DONE, STREAM, Scripts, answered, listening, short_folder
 from hand_made_looks import HEADER, seen
 from hand_made_moments import memory_of
 from hand_made_observations import BEGIN_NS, hovering, observed, walked
-from short_folders import short_folder
 from typer.testing import CliRunner
 
 from mmedge_ros.commands.main import app

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from mp4_files import write_mp4
 from tiny_detector import write_tiny_detector
 from typer.testing import CliRunner, Result
 
-from mmedge_lab.simulation.flight import simulate_flight
 from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.main import app
 from mmedge_ros.core.run_record import RunRecord
@@ -55,12 +55,10 @@ def plays(video: Path) -> bool:
 
 
 @pytest.fixture(scope='module')
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+def pictures(street_flight: Path) -> list[Any]:
     """Pictures of simulated people, at RATE."""
-    flight = tmp_path_factory.mktemp('flight') / 'near'
-    simulate_flight(flight, 'street_day_near', seed=5, seconds=1.8)
-    with Recording(flight) as recording:
-        return [shot.picture for shot in recorded_pictures(recording)]
+    with Recording(street_flight) as recording:
+        return [shot.picture for shot in islice(recorded_pictures(recording), 54)]
 
 
 @pytest.mark.usefixtures('without_figures')

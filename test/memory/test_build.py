@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from mmedge_lab.simulation.appearance import looks_of
 from mmedge_lab.simulation.build import build_world
-from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.core.data_types import Box
 from mmedge_ros.geometry.box_overlap import overlap
@@ -24,12 +23,11 @@ from mmedge_ros.memory.views import picture_of
 from mmedge_ros.replay.recording import Recording
 
 MODELS = Path(__file__).resolve().parents[2] / 'models'
-FLIGHT = FlightDescription('street_day_near', seed=5, seconds=3.0)
 
 
 @pytest.fixture(scope='module')
-def flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_flight(tmp_path_factory.mktemp('memory') / 'flight', FLIGHT, lambda _: None)
+def flight(street_flight: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(street_flight, tmp_path_factory.mktemp('memory') / 'flight'))
 
 
 @pytest.fixture(scope='module')
@@ -74,7 +72,7 @@ def test_everything_that_was_tracked_is_kept_with_pictures_places_and_times(
 def test_words_bring_up_what_looks_so_and_others_are_far_behind(
     flight: Path, built: BuiltMemory, memory: MemoryReader, colour: str
 ) -> None:
-    looks = looks_of(build_world(FLIGHT.scenario, FLIGHT.seed, FLIGHT.seconds).movers)
+    looks = looks_of(build_world('street_day_near', 5, 3.0).movers)
     code, out, err = run('search', f'a {colour} car', '--flight', str(flight))
     assert code == 0
     first = int(out.splitlines()[1].split()[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from hand_made_moments import key_frame, memory_of, view
 from tiny_pair import image_network, text_network, write_tiny_pair
 from typer.testing import CliRunner
 
-from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.commands.memory import memory_app
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.memory.encoders import PairEncoder, open_encoder
@@ -181,13 +181,9 @@ def test_networks_that_do_not_fit_together_are_refused(
 # ------------------------------------------------------------------------------ a flight
 
 
-def test_a_recorded_flight_is_remembered_with_it(tmp_path: Path) -> None:
+def test_a_recorded_flight_is_remembered_with_it(street_flight: Path, tmp_path: Path) -> None:
     pair = write_tiny_pair(tmp_path / 'pair', domain='real')
-    flight = kept_flight(
-        tmp_path / 'flight',
-        FlightDescription('street_day_near', seed=5, seconds=1.0),
-        lambda _: None,
-    )
+    flight = Path(shutil.copytree(street_flight, tmp_path / 'flight'))
     (tmp_path / 'empty').mkdir()
     code, _, err = run('build', flight, '--encoder', tmp_path / 'empty')
     assert (code, 'it has no manifest.yaml' in err) == (1, True)

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import pytest
 from fake_model_process import COMMAND
+from fake_model_server import short_folder
 from hand_made_sights import decided, sighted, standing
-from short_folders import short_folder
 
 from mmedge_ros.adaptation.latency_budget import LatencyBudget, LatencyDemand
 from mmedge_ros.core.data_types import Decision

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from fake_model_process import COMMAND
-from short_folders import short_folder
+from fake_model_server import short_folder
 
 from mmedge_ros.questions.language_model import (
     ModelAnswer,

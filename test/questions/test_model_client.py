@@ -21,8 +21,8 @@ from fake_model_server import (
     event,
     failed,
     listening,
+    short_folder,
 )
-from short_folders import short_folder
 
 from mmedge_ros.questions.model_client import (
     ANSWER_SCHEMA,

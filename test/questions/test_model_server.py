@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 from fake_model_process import COMMAND
-from short_folders import short_folder
+from fake_model_server import short_folder
 from tiny_gguf import write_tiny_gguf, write_tiny_projector
 
 from mmedge_ros.questions.model_client import ModelError, ask_endpoint

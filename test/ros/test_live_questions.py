@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 from action_msgs.msg import GoalStatus
-from fake_model_server import DONE, STREAM, Scripts, answered, listening
+from fake_model_server import DONE, STREAM, Scripts, answered, listening, short_folder
 from hand_made_sights import sighted, standing
 from live_graph import Bystander
 from rclpy.action import ActionClient
-from short_folders import short_folder
 from std_msgs.msg import String
 
 from mmedge_ros import action, msg

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +39,16 @@ def failed(status: str, body: bytes = b'') -> bytes:
 
 
 Serve = Callable[[socket.socket, threading.Event], None]
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """Make a folder whose name is short enough for sockets, and remove it in the end."""
+    folder = Path(tempfile.mkdtemp(prefix='m', dir='/tmp'))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

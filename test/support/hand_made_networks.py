@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from tiny_stages import write_graph
+from tiny_graph import write_graph
 
 SIZE = (416, 320)
 _CELLS = 52 * 40 + 26 * 20 + 13 * 10

@@ -25,7 +25,7 @@ VISION, DECODER = 'vision.onnx', 'decoder.onnx'
 def write_tiny_bricks(folder: Path) -> Path:
     """Write a vision encoder (a token per patch of 16 x 16 px) and a decoder of its tokens."""
     from onnx import helper
-    from tiny_stages import write_graph
+    from tiny_graph import write_graph
 
     random = np.random.default_rng(5)
     nodes = [

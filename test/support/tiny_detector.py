@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from tiny_graph import write_graph
 
 BRIGHT = 200.0
 SCORE = 0.9
@@ -63,20 +64,9 @@ def write_tiny_detector(
         ),
         helper.make_node('Concat', ['found', 'rest'], ['output'], axis=1),
     ]
-    graph = helper.make_graph(
-        nodes,
-        'tiny_detector',
-        [helper.make_tensor_value_info('images', TensorProto.FLOAT, [1, 3, height, width])],
-        [helper.make_tensor_value_info('output', TensorProto.FLOAT, [1, cells, 6])],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-    )
-    # Versions that any ONNX Runtime of the last years reads.
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=8, producer_name='tests'
-    )
-    model.metadata_props.add(key='names', value=str({0: label}))
-    onnx.save(model, str(path))
-    return path
+    shapes = {'images': [1, 3, height, width]}
+    outputs = {'output': [1, cells, 6]}
+    return write_graph(path, nodes, shapes, outputs, constants, {'names': str({0: label})})
 
 
 def _extent(index: str, across: int, axis: str) -> list[onnx.NodeProto]:

@@ -8,18 +8,16 @@ nothing, and changes are none. Units weigh the same, so that what is pooled is t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from tiny_graph import write_graph
 
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
 
 CHANNELS = {'camera': 3, 'radar': 2}
 CELLS = (2, 2)
-Shape = Sequence[int | str]
 Files = dict[str, Path]
 
 
@@ -60,9 +58,9 @@ def write_project(
         ],
         {grid: shape},
         {'unit': shape, 'own': shape, 'others': (others, channels, *CELLS)},
-        kind,
         {'shape': np.array([others, channels, *CELLS], np.int64)},
         {'pooling': pooling_note(channels) if note is None else note},
+        kinds=dict.fromkeys((grid, 'unit', 'own', 'others'), kind),
     )
 
 
@@ -86,7 +84,7 @@ def write_head(
 ) -> Path:
     """Write a head; the options make it one that does not fit."""
     grids = {'camera': (1, camera, *CELLS), 'radar': (1, CHANNELS['radar'], *CELLS)}
-    inputs: dict[str, Shape] = {}
+    inputs: dict[str, tuple[int, ...]] = {}
     for modality, shape in grids.items():
         inputs |= {f'{modality}_pooled': shape, f'{modality}_newest': shape}
         inputs[f'{modality}_{facts}'] = (1, 3)
@@ -109,29 +107,3 @@ def write_head(
             'shape': np.array([1, maps, *CELLS], np.int64),
         },
     )
-
-
-def write_graph(
-    path: Path,
-    nodes: Sequence[onnx.NodeProto],
-    inputs: Mapping[str, Shape],
-    outputs: Mapping[str, Shape],
-    kind: int = TensorProto.FLOAT,
-    constants: Mapping[str, np.ndarray] | None = None,
-    notes: Mapping[str, str] | None = None,
-) -> Path:
-    """Write a graph as versions of any ONNX Runtime of the last years read it."""
-    graph = helper.make_graph(
-        list(nodes),
-        'tiny_fusion',
-        [helper.make_tensor_value_info(name, kind, shape) for name, shape in inputs.items()],
-        [helper.make_tensor_value_info(name, kind, shape) for name, shape in outputs.items()],
-        [
-            numpy_helper.from_array(np.asarray(value), name)
-            for name, value in (constants or {}).items()
-        ],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=8)
-    helper.set_model_props(model, dict(notes or {}))
-    onnx.save(model, str(path))
-    return path

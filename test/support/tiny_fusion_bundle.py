@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 from onnx import helper
-from tiny_fusion import pooling_note, write_graph
+from tiny_fusion import pooling_note
+from tiny_graph import write_graph
 from tiny_stages import file_entry, write_grid_bundle
 
 DISTANCE = 6.0
@@ -54,7 +55,7 @@ def write_project(path: Path, channels: int) -> Path:
         {'grid': (1, channels, *CELLS)},
         outputs,
         constants=constants,
-        notes={'pooling': pooling_note(1)},
+        metadata={'pooling': pooling_note(1)},
     )
 
 

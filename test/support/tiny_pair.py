@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import yaml
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from tiny_graph import made_graph
 
 WORDS = {
     'red': (1.0, 0.0, 0.0),
@@ -88,12 +88,15 @@ def image_network(
         helper.make_node('ReduceMean', ['floats', 'axes'], ['colours'], keepdims=0),
         helper.make_node('MatMul', ['colours', 'onto'], ['image_embeds']),
     ]
-    return _model(
+    model = made_graph(
         nodes,
-        {name: (kind, shape)},
-        {'last_hidden_state': (_FLOAT, shape), 'image_embeds': (_FLOAT, (shape[0], values))},
+        {name: shape},
+        {'last_hidden_state': shape, 'image_embeds': (shape[0], values)},
         {'axes': np.array([2, 3], np.int64), 'onto': onto},
+        kinds={name: kind},
+        opset=18,
     )
+    return bytes(model.SerializeToString())
 
 
 @cache
@@ -120,17 +123,21 @@ def text_network(
         helper.make_node('Mul', ['all_words', 'weights' if mask else 'one'], ['words']),
         helper.make_node('ReduceMean', ['words', 'axis'], [output], keepdims=0),
     ]
-    return _model(
+    inputs = [one for one in (name, mask) if one]
+    model = made_graph(
         nodes,
-        {one: (kind, shape) for one in (name, mask) if one},
-        {output: (_FLOAT, (shape[0], values))},
+        dict.fromkeys(inputs, shape),
+        {output: (shape[0], values)},
         {
             'table': table,
             'axis': np.array([1], np.int64),
             'last': np.array([2], np.int64),
             'one': np.array([1.0], np.float32),
         },
+        kinds=dict.fromkeys(inputs, kind),
+        opset=18,
     )
+    return bytes(model.SerializeToString())
 
 
 def tokenizer(**changes: Any) -> bytes:
@@ -149,22 +156,3 @@ def tokenizer(**changes: Any) -> bytes:
         **changes,
     }
     return json.dumps(content).encode()
-
-
-def _model(
-    nodes: list[Any],
-    inputs: dict[str, tuple[int, tuple[Any, ...]]],
-    outputs: dict[str, tuple[int, tuple[Any, ...]]],
-    constants: dict[str, Any],
-) -> bytes:
-    graph = helper.make_graph(
-        nodes,
-        'half',
-        [helper.make_tensor_value_info(n, kind, shape) for n, (kind, shape) in inputs.items()],
-        [helper.make_tensor_value_info(n, kind, shape) for n, (kind, shape) in outputs.items()],
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 18)])
-    model.ir_version = 8
-    onnx.checker.check_model(model)
-    return bytes(model.SerializeToString())

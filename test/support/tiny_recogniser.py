@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import onnx
 import yaml
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from tiny_graph import made_graph
 
 from mmedge_ros.encoding.semantic_memory import SemanticCentres, centres_as_bytes
 
 CLASSES = ('person blue', 'person green', 'dog red')
 LABELS = ('person', 'dog')
 SIZE = (6, 8)
-_FLOAT = TensorProto.FLOAT
 _WEIGHTS = np.array([[1.5, 1.0, 1.0]], np.float32)
 
 
@@ -84,7 +84,7 @@ def _first() -> onnx.ModelProto:
         # Its own head: the classes, and that nothing is light.
         helper.make_node('Concat', ['tap', 'dark'], ['exit_1'], axis=1),
     ]
-    return _model(
+    return made_graph(
         nodes,
         {'images': [1, 3, SIZE[1], SIZE[0]]},
         {'tap': [1, 3], 'exit_1': [1, 5], 'pixels': [1, 3, SIZE[1], SIZE[0]]},
@@ -93,6 +93,7 @@ def _first() -> onnx.ModelProto:
             'weights': _WEIGHTS,
             'dark': np.array([[1.0, 0.0]], np.float32),
         },
+        opset=18,
     )
 
 
@@ -103,7 +104,7 @@ def _second() -> onnx.ModelProto:
         helper.make_node('ReduceMax', ['logits', 'channels'], ['brightest'], keepdims=1),
         helper.make_node('Concat', ['ten', 'brightest'], ['attributes'], axis=1),
     ]
-    return _model(
+    return made_graph(
         nodes,
         {'pixels': [1, 3, SIZE[1], SIZE[0]]},
         {'logits': [1, 3], 'attributes': [1, 2]},
@@ -113,23 +114,5 @@ def _second() -> onnx.ModelProto:
             'weights': 20.0 * _WEIGHTS,
             'ten': np.array([[10.0]], np.float32),
         },
+        opset=18,
     )
-
-
-def _model(
-    nodes: list[Any],
-    inputs: dict[str, list[int]],
-    outputs: dict[str, list[int]],
-    constants: dict[str, Any],
-) -> onnx.ModelProto:
-    graph = helper.make_graph(
-        nodes,
-        'recogniser',
-        [helper.make_tensor_value_info(n, _FLOAT, shape) for n, shape in inputs.items()],
-        [helper.make_tensor_value_info(n, _FLOAT, shape) for n, shape in outputs.items()],
-        [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 18)])
-    model.ir_version = 8
-    onnx.checker.check_model(model)
-    return model

@@ -10,14 +10,13 @@ A radar level puts out, in each of 16 channels, the first channel of ``view`` pl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import yaml
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from tiny_graph import write_graph
 
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_PARTS
 from mmedge_ros.encoding.bundle.weights import sha256_of
@@ -25,32 +24,6 @@ from mmedge_ros.encoding.bundle.weights import sha256_of
 BOX = (100.0, 120.0, 140.0, 220.0)
 NAMES = ('person', 'cyclist', 'car', 'dog')
 _CELLS = 80 * 60 + 40 * 30 + 20 * 15
-
-
-def write_graph(
-    path: Path,
-    nodes: Sequence[onnx.NodeProto],
-    inputs: Mapping[str, Sequence[int]],
-    outputs: Mapping[str, Sequence[int]],
-    constants: Mapping[str, Any] | None = None,
-    metadata: Mapping[str, str] | None = None,
-) -> Path:
-    def infos(shapes: Mapping[str, Sequence[int]]) -> list[onnx.ValueInfoProto]:
-        return [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape))
-            for name, shape in shapes.items()
-        ]
-
-    stored = [
-        numpy_helper.from_array(np.asarray(value), name)
-        for name, value in (constants or {}).items()
-    ]
-    graph = helper.make_graph(list(nodes), 'tiny', infos(inputs), infos(outputs), stored)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=8)
-    for key, value in (metadata or {}).items():
-        model.metadata_props.add(key=key, value=value)
-    onnx.save(model, str(path))
-    return path
 
 
 def write_camera_stages(folder: Path, level: str = 'small', rows: int = 30) -> list[Path]:

@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 import pytest
-from hand_made_unit_networks import DECAYS, HandMadeNetworks, grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_ros.core.data_types import CAMERA, UnitKey
 from mmedge_ros.windows import AggregationError
 from mmedge_ros.windows.streaming_aggregator import StreamingAggregator, WindowState
+from mmedge_ros.windows.unit_networks import Pooling, Projection
 from mmedge_ros.windows.window_bank import WindowBank
+
+SHAPE = (1, 2, 2)
+WIDTH = 2
+DECAYS = (0.0, 2.0)
+
+
+class HandMadeNetworks:
+    """``projected`` counts by value, ``compared`` by lag, value and earlier value."""
+
+    place = 'hand-made'
+    grid_shape = SHAPE
+
+    def __init__(self, newest_only: bool = False) -> None:
+        self.pooling = Pooling(np.array(DECAYS, np.float32), newest_only)
+        self.projected: Counter[float] = Counter()
+        self.compared: Counter[tuple[int, float, float]] = Counter()
+
+    def project(self, grid: np.ndarray) -> Projection:
+        value = float(grid[0, 0, 0])
+        self.projected[value] += 1
+        cells = np.full((WIDTH, *SHAPE[1:]), value, np.float32)
+        return Projection(cells[None], cells, 10 * cells, 100 * cells)
+
+    def change(self, lag: int, features: np.ndarray, earlier: np.ndarray) -> np.ndarray:
+        self.compared[lag, float(features[0, 0, 0, 0]), float(earlier[0, 0, 0, 0])] += 1
+        made: np.ndarray = 1000 * 10**lag * np.abs(features - earlier)[0]
+        return made
+
+
+def grid(value: float) -> np.ndarray:
+    return np.full(SHAPE, value, np.float16)
+
 
 MS = 1_000_000
 END = 1000

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from mmedge_lab.commands.main import model_app
 from mmedge_lab.rivals.nanomind.quantised_bundle import Brick, give_up_stages, replace_files
 from mmedge_lab.rivals.nanomind.stage_precision import Candidate, Stage
-from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
@@ -87,14 +86,11 @@ def test_a_precision_that_there_is_not_is_refused(tmp_path: Path) -> None:
         load_bundle(bundle)
 
 
-def test_a_bundle_without_convolutions_is_copied_and_every_stage_says_why(tmp_path: Path) -> None:
-    flight = kept_flight(
-        tmp_path / 'flight',
-        FlightDescription('meadow_day_near', seed=3, seconds=1.0),
-        lambda _: None,
-    )
+def test_a_bundle_without_convolutions_is_copied_and_every_stage_says_why(
+    street_flight: Path, tmp_path: Path
+) -> None:
     bundle, out = write_tiny_bundle(tmp_path / 'tiny'), tmp_path / 'quantised'
-    given = ['quantize', str(bundle), '--flights', str(flight), '--out', str(out)]
+    given = ['quantize', str(bundle), '--flights', str(street_flight), '--out', str(out)]
     result = CliRunner().invoke(model_app, given)
     assert result.exit_code == 0, result.output
     assert [file.precision for file in load_bundle(out).files()] == ['fp32', 'fp32']
