@@ -89,20 +89,13 @@ def vehicle_odometry(**changes: Any) -> SimpleNamespace:
     return SimpleNamespace(**{**fields, **changes})
 
 
-@pytest.fixture
-def with_px4(monkeypatch: pytest.MonkeyPatch) -> None:
-    package, messages = ModuleType('px4_msgs'), ModuleType('px4_msgs.msg')
-    messages.__dict__['VehicleOdometry'] = SimpleNamespace
-    monkeypatch.setitem(sys.modules, 'px4_msgs', package)
-    monkeypatch.setitem(sys.modules, 'px4_msgs.msg', messages)
-
-
-@pytest.fixture
-def with_transforms(monkeypatch: pytest.MonkeyPatch) -> None:
-    package, messages = ModuleType('tf2_msgs'), ModuleType('tf2_msgs.msg')
-    messages.__dict__['TFMessage'] = SimpleNamespace
-    monkeypatch.setitem(sys.modules, 'tf2_msgs', package)
-    monkeypatch.setitem(sys.modules, 'tf2_msgs.msg', messages)
+@pytest.fixture(autouse=True)
+def with_messages_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package, kind in (('px4_msgs', 'VehicleOdometry'), ('tf2_msgs', 'TFMessage')):
+        messages = ModuleType(f'{package}.msg')
+        messages.__dict__[kind] = SimpleNamespace
+        monkeypatch.setitem(sys.modules, package, ModuleType(package))
+        monkeypatch.setitem(sys.modules, f'{package}.msg', messages)
 
 
 def listening() -> tuple[Listener, Entered]:
@@ -111,25 +104,21 @@ def listening() -> tuple[Listener, Entered]:
     return node, entered
 
 
-def test_odometry_of_px4_is_entered_as_ros_has_it(with_px4: None) -> None:
+def test_odometry_of_px4_is_entered_as_ros_has_it_unless_ros_sends_its_own() -> None:
     node, entered = listening()
     node.callbacks[names.PX4_ODOMETRY](vehicle_odometry())
     assert entered.states == [('odom', [2.0, 1.0, 3.0])]
     profile = node.profiles[names.PX4_ODOMETRY]
     assert profile.reliability == ReliabilityPolicy.BEST_EFFORT  # PX4 offers no more
-
-
-def test_odometry_of_ros_comes_before_that_of_px4(with_px4: None) -> None:
-    node, entered = listening()
     message = Odometry()
     message.pose.pose.orientation.w = 1.0
     message.header.frame_id = 'map'
     node.callbacks[names.ODOMETRY](serialize_message(message))
     node.callbacks[names.PX4_ODOMETRY](vehicle_odometry())
-    assert [frame for frame, _ in entered.states] == ['map']
+    assert [frame for frame, _ in entered.states] == ['odom', 'map']
 
 
-def test_what_cannot_be_used_is_said(with_px4: None) -> None:
+def test_what_cannot_be_used_is_said() -> None:
     node, entered = listening()
     node.callbacks[names.PX4_ODOMETRY](vehicle_odometry(pose_frame=0))
     node.callbacks[names.PX4_ODOMETRY](SimpleNamespace(local_frame=0, x=1.0))  # PX4 1.13
@@ -137,7 +126,7 @@ def test_what_cannot_be_used_is_said(with_px4: None) -> None:
     assert [text.startswith("PX4's odometry not used: ") for text in node.said] == [True, True]
 
 
-def test_the_doctor_reads_odometry_of_px4_and_its_stamp(with_px4: None) -> None:
+def test_the_doctor_reads_odometry_of_px4_and_its_stamp() -> None:
     wanted = graph_inputs()[PX4_ODOMETRY]
     assert wanted.topic == names.PX4_ODOMETRY
     assert wanted.read(vehicle_odometry()) == 'base_link in odom, from PX4'
@@ -209,7 +198,7 @@ def test_a_transform_that_another_node_publishes_is_left_to_it(moment: float) ->
     assert node.said == [f'{words}: this node publishes none']
 
 
-def test_only_odometry_is_published_and_only_where_it_is_wanted(with_transforms: None) -> None:
+def test_only_odometry_is_published_and_only_where_it_is_wanted() -> None:
     def heard(publishes: bool) -> list[Any]:
         node, entered = Listener(), Entered()
         inputs = GeometryInputs(cast('Node', node), entered.submit, False, '', publishes)

@@ -202,29 +202,14 @@ def test_a_damaged_file_is_answered_from_or_refused_and_so_it_is_where_it_is_wri
         answer(folder, asking())
 
 
+PIECES = ('person', 'red', 'near', 'not', 'left', 'of', 'the', 't-shirt', '\0', '\n', '😀', 'ı')
+
+
 @settings(max_examples=tries(200), suppress_health_check=NO_FIXTURE_CHECK)
 @given(
     words=st.one_of(
         st.text(max_size=700),
-        st.lists(
-            st.sampled_from(
-                (
-                    'person',
-                    'red',
-                    'near',
-                    'not',
-                    'left',
-                    'of',
-                    'the',
-                    't-shirt',
-                    '\0',
-                    '\n',
-                    '😀',
-                    'ı',
-                )
-            ),
-            max_size=300,
-        ).map(' '.join),
+        st.lists(st.sampled_from(PIECES), max_size=300).map(' '.join),
     ).filter(lambda words: words.encode(errors='ignore') == words.encode('utf8', 'ignore')),
     example=st.binary(max_size=200),
     like=st.sampled_from([0, 0, 0, 1, 2**32 - 1]),

@@ -21,8 +21,7 @@ from mmedge_ros.ros.messages import qos
 class Monotonic:
     """A clock that is set by hand."""
 
-    def __init__(self) -> None:
-        self.now = 100.0
+    now = 100.0
 
     def __call__(self) -> float:
         return self.now
@@ -103,15 +102,10 @@ def test_an_incompatible_policy_is_named_with_topic_and_publisher(
     )
 
 
-def second(name: str, namespace: str = 'rig') -> Node:
-    """Make a node in a process of its own, as far as the middleware can tell."""
-    return rclpy.create_node(name, namespace=namespace)
-
-
 def test_two_publishers_of_a_sensor_are_an_error_when_they_last(
     watch: InputWatch, listener: Node, clock: Monotonic
 ) -> None:
-    first, other = second('driver'), second('player')
+    first, other = (rclpy.create_node(n, namespace='rig') for n in ('driver', 'player'))
     ends = [node.create_publisher(PointCloud2, 'points', 5) for node in (first, other)]
     wait_until(None, lambda: listener.count_publishers('/rig/points') == 2)
     watch.heard('radar')
@@ -135,7 +129,7 @@ def test_two_publishers_of_a_sensor_are_an_error_when_they_last(
 def test_a_second_node_of_the_same_name_is_an_error_when_it_lasts(
     watch: InputWatch, listener: Node, clock: Monotonic
 ) -> None:
-    other = second('listener')
+    other = rclpy.create_node('listener', namespace='rig')
     names = listener.get_node_names_and_namespaces
     wait_until(None, lambda: names().count(('listener', '/rig')) == 2)
     watch.check()

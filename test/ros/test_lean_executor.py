@@ -10,7 +10,6 @@ import pytest
 import rclpy
 from action_msgs.msg import GoalStatus
 from live_graph import wait_until
-from rcl_interfaces.srv import GetParameters
 from rclpy.action.client import ActionClient
 from rclpy.action.server import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -102,17 +101,6 @@ def test_what_is_destroyed_in_a_callback_is_not_heard_again(
     assert len(heard) == before
 
 
-def test_services_are_answered(executor: LeanExecutor, node: Node) -> None:
-    node.declare_parameter('depth', 3)
-    client = node.create_client(GetParameters, 'lean/get_parameters')
-    wait_until(executor, client.service_is_ready)
-    answer = client.call_async(GetParameters.Request(names=['depth']))
-    wait_until(executor, answer.done)
-    result = answer.result()
-    assert result is not None
-    assert result.values[0].integer_value == 3
-
-
 def test_coroutines_with_information_of_the_message_and_tasks_are_run(
     executor: LeanExecutor, node: Node
 ) -> None:
@@ -142,12 +130,14 @@ def test_what_rides_along_wakes_nobody_and_comes_first(executor: LeanExecutor, n
     executor.spin_once(timeout_sec=0.0)
     for number in range(3):
         publisher.publish(Int32(data=number))
-    guard = node.create_guard_condition(lambda: None)
+    rung: list[int] = []
+    guard = node.create_guard_condition(lambda: rung.append(0))
     wait_until(executor, lambda: node.count_publishers('number'))
     guard.trigger()
     other.publish(Int32())
     wait_until(executor, lambda: 'other' in heard)
     assert heard == ['subscription 0', 'subscription 1', 'subscription 2', 'other']
+    assert rung == [0]
     # Alone it does not end a wait.
     publisher.publish(Int32(data=3))
     executor._wait(0.2)
@@ -201,14 +191,6 @@ def test_an_action_whose_goal_is_a_coroutine_is_served(
     assert phases == ['waiting']
     client.destroy()
     server.destroy()
-
-
-def test_a_guard_condition_of_a_node_is_seen(executor: LeanExecutor, node: Node) -> None:
-    seen: list[int] = []
-    guard = node.create_guard_condition(lambda: seen.append(0))
-    executor.spin_once(timeout_sec=0.0)
-    guard.trigger()
-    wait_until(executor, lambda: seen)
 
 
 def test_a_node_that_was_removed_is_let_go(executor: LeanExecutor, node: Node) -> None:

@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from live_graph import wait_until
 from rclpy.node import Node
 
-from mmedge_ros.ros.diagnostics import level_of
+from mmedge_ros.ros.diagnostics import level_of, status_name
 from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.nodes.monitor import NODE_SILENCE, NodeWatch
 
@@ -75,3 +75,14 @@ def test_one_that_has_left_is_silent_by_right(watched: Watched) -> None:
     watched.end()
     watched.now += NODE_SILENCE
     assert watched.watch.missing() == []
+
+
+@pytest.mark.parametrize(
+    ('namespace', 'name'), [('', 'mmedge_ros: fusion'), ('drone1', 'mmedge_ros: drone1/fusion')]
+)
+def test_two_drones_that_share_diagnostics_are_told_apart(
+    ros: None, namespace: str, name: str
+) -> None:
+    node = rclpy.create_node('fusion', namespace=namespace)
+    assert status_name(node) == name
+    node.destroy_node()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -149,22 +150,11 @@ def test_what_a_user_sets_stays(ros: None, listen: Callable[..., Listener]) -> N
     driver.destroy_node()
 
 
-class Monotonic:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def count(numbers: list[int | None], gid: str = 'a') -> str:
-    clock = Monotonic()
-    losses = LossCount(clock)
+    seconds = itertools.count(0.0, 0.03)
+    losses = LossCount(lambda: next(seconds))
     for number in numbers:
         losses.heard({'publication_sequence_number': number, 'publisher_gid': gid})
-        clock.now += 0.03
     return losses.words()
 
 

@@ -55,7 +55,6 @@ def test_a_unit_is_available_when_the_middleware_received_it() -> None:
     [
         {},
         {'received_timestamp': None},
-        {'received_timestamp': 0},
         {'received_timestamp': 2**63 - 1},
         {'received_timestamp': -5},
         {'received_timestamp': 'soon', 'source_timestamp': 1.5},

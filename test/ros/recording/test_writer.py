@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,8 +133,7 @@ def test_a_type_that_is_not_installed_is_told(tmp_path: Path) -> None:
 class Disk:
     """Free space that the test sets."""
 
-    def __init__(self) -> None:
-        self.free_mb = 5000.0
+    free_mb = 5000.0
 
     def __call__(self, folder: Path) -> int:
         return round(self.free_mb * MEGABYTE)
@@ -144,22 +144,11 @@ def disk() -> Disk:
     return Disk()
 
 
-class Ticking:
-    """A monotonic clock on which every look takes a second."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        self.now += 1.0
-        return self.now
-
-
 @pytest.fixture
 def session(tmp_path: Path, disk: Disk) -> Iterator[RecordingSession]:
-    found = RecordingSession(
-        BagWriter(tmp_path / 'flight'), RecordingLimits(min_free=100, queue=1), disk, Ticking()
-    )
+    seconds = itertools.count(1.0)  # every look at the clock takes one
+    limits = RecordingLimits(min_free=100, queue=1)
+    found = RecordingSession(BagWriter(tmp_path / 'flight'), limits, disk, lambda: next(seconds))
     found.announce(CAMERA)
     found.announce(RADAR)
     yield found

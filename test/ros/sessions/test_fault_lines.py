@@ -48,19 +48,19 @@ def test_an_error_is_said_once_however_long_it_lasts_and_when_it_is_over(graph: 
     assert graph.said == [f'camera_encoder: {SILENT}', 'camera_encoder: running again']
 
 
-def test_what_follows_from_it_is_not_said(graph: Graph) -> None:
-    graph.report('camera_encoder', SILENT)
-    graph.report('fusion', CONSEQUENCE)
-    assert graph.said == [f'camera_encoder: {SILENT}']
-
-
-def test_silence_while_the_graph_starts_is_not_said(graph: Graph) -> None:
+def test_what_follows_from_it_and_silence_while_the_graph_starts_are_not_said(
+    graph: Graph,
+) -> None:
     graph.has_begun = False
     graph.report('fusion', CONSEQUENCE)
     assert graph.said == []
     graph.has_begun = True
+    graph.report('camera_encoder', SILENT)
     graph.report('fusion', CONSEQUENCE)
-    assert len(graph.said) == 1
+    assert graph.said == [f'camera_encoder: {SILENT}']
+    graph.heal('camera_encoder')
+    graph.report('fusion', CONSEQUENCE)
+    assert graph.said[2:] == [f'fusion: {CONSEQUENCE}']
 
 
 def test_two_graphs_in_one_domain_are_one_line(graph: Graph) -> None:

@@ -10,21 +10,10 @@ from mmedge_ros.ros.sessions.status_listener import DecisionRate
 class Clock:
     """Seconds, set by hand."""
 
-    def __init__(self) -> None:
-        self.now = 100.0
+    now = 100.0
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def rate(clock: Clock) -> DecisionRate:
-    return DecisionRate(clock)
 
 
 def decide(rate: DecisionRate, clock: Clock, times: int, period: float) -> None:
@@ -34,16 +23,13 @@ def decide(rate: DecisionRate, clock: Clock, times: int, period: float) -> None:
 
 
 @pytest.mark.parametrize('seconds', [2, 60])
-def test_the_rate_is_that_of_the_last_seconds(
-    rate: DecisionRate, clock: Clock, seconds: int
-) -> None:
+def test_the_rate_is_that_of_the_last_seconds_and_sinks_when_decisions_stop(seconds: int) -> None:
+    clock = Clock()
+    rate = DecisionRate(clock)
     decide(rate, clock, 10 * seconds, 0.1)
     assert rate.value() == pytest.approx(10.0, abs=0.6)
     decide(rate, clock, 100, 0.2)
     assert rate.value() == pytest.approx(5.0, abs=0.3)
-
-
-def test_the_rate_sinks_when_decisions_stop(rate: DecisionRate, clock: Clock) -> None:
     decide(rate, clock, 100, 0.1)
     clock.now += 2.5
     assert rate.value() == pytest.approx(5.0, abs=0.5)
