@@ -93,6 +93,8 @@ class TestUsage:
             (['up', '--bag', '{bag}', '--drivers'], '--bag'),
             (['up', '--simulated-radar', '/no/such/file'], '/no/such/file'),
             (['replay', '{bag}', '--rate', '2'], '--live'),
+            (['replay', '{bag}', '--live', '--rate', 'nan'], '--rate'),
+            (['replay', '{bag}', '--params', '/no/such.yaml'], '/no/such.yaml'),
             (['replay', '{bag}', '--clock'], '--live'),
             (['replay', '{bag}', '--network'], '--live'),
             (['replay', '{bag}', '--view'], '--live'),
@@ -138,7 +140,9 @@ class TestUsage:
         run('replay', str(bag), '--boxes', str(boxes), '--frames', text)
         assert [request.frames for request in asked] == [frames]
 
-    @pytest.mark.parametrize('text', ['20', 'a:b', '-1:5', '1:2:3', '1.5:2', '³:4', '9:8', ' : '])
+    @pytest.mark.parametrize(
+        'text', [f'{"1" * 5000}:', '20', 'a:b', '-1:5', '1:2:3', '1.5:2', '³:4', '9:8', ' : ']
+    )
     def test_what_is_no_span_of_frames_is_refused(
         self, bag: Path, tmp_path: Path, asked: list[ReplayRequest], text: str
     ) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import resource
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ import bag_fixtures as flight
 import pytest
 from replays import Outcome, refused, replay, reported, told
 
+ROOT = Path(__file__).parents[2]
 HUGE = '1' + '0' * 400
 HUGE_IN_HEXADECIMAL = '0x' + 'f' * 5000
 QUANTILES = 'probabilities: [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]\n'
@@ -192,3 +197,30 @@ def test_a_profile_that_cannot_be_saved_does_not_cost_the_report(run: Any, tmp_p
     assert outcome.code == 1
     assert 'Is a directory' in outcome.sentence
     assert outcome.report['decisions'] == 10
+
+
+def small_files() -> None:
+    """A disk that is full after the first 20 kB of a file."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+
+def test_a_disk_that_fills_leaves_the_earlier_report_whole(
+    run: Any, bag: Path, detector: Path
+) -> None:
+    outcome = reported(run())
+    before = {file.name: file.read_bytes() for file in outcome.folder.iterdir()}
+    arguments = ['replay', bag, '--out', outcome.folder, '--detector', detector]
+    done = subprocess.run(
+        [sys.executable, '-m', 'mmedge_ros.commands.main', *map(str, arguments)],
+        check=False,
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=small_files,
+    )
+    assert (done.returncode, done.stdout) == (1, '')
+    assert 'cannot write the report' in done.stderr
+    assert 'File too large' in done.stderr
+    assert 'Traceback' not in done.stderr
+    assert {file.name: file.read_bytes() for file in outcome.folder.iterdir()} == before

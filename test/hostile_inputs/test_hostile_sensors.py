@@ -18,14 +18,20 @@ CAMERA_TOPICS = (flight.CAMERA_COMPRESSED, flight.CAMERA_INFO)
 
 
 @pytest.fixture
-def run(tmp_path: Path, detector: Path, profile: Path) -> Any:
-    """Write messages to a recording and replay it."""
+def run_and_draw(tmp_path: Path, detector: Path, profile: Path) -> Any:
+    """Write messages to a recording, replay it and draw its figures."""
 
     def write_and_replay(messages: list[Message], name: str = 'bag') -> Outcome:
         bag = flight.write_bag(tmp_path / name, messages=messages)
         return replay(bag, tmp_path / f'{name}_report', detector=detector, profile=profile)
 
     return write_and_replay
+
+
+@pytest.fixture
+def run(without_figures: None, run_and_draw: Any) -> Any:
+    """The same without figures, which take most of the time."""
+    return run_and_draw
 
 
 def cloud(rows: Any, at: int, names: str = 'x y z velocity') -> Any:
@@ -63,19 +69,19 @@ def jpeg(picture: Any) -> Any:
     [(CAMERA_TOPICS, 'radar', 'person'), ((flight.RADAR,), 'camera', 'moving')],
 )
 def test_one_sensor_alone_is_tracked_with(
-    run: Any, kept: tuple[str, ...], missing: str, label: str
+    run_and_draw: Any, kept: tuple[str, ...], missing: str, label: str
 ) -> None:
     messages = [m for m in flight.recording(2.0) if m[0] in (*kept, flight.TF_STATIC)]
-    outcome = reported(run(messages), f'the recording has no {missing}')
+    outcome = reported(run_and_draw(messages), f'the recording has no {missing}')
     report = outcome.report
     assert report['decisions'] == report['windows'] == 20
     assert report['decisions_with']['lost'] == {missing: 20}
     assert label in {track['label'] for track in report['tracks']}
 
 
-def test_points_that_cannot_be_returns_change_nothing(run: Any) -> None:
+def test_points_that_cannot_be_returns_change_nothing(run_and_draw: Any) -> None:
     messages = flight.recording(2.0)
-    clean = run(messages, 'clean')
+    clean = run_and_draw(messages, 'clean')
     rubbish = [
         [np.nan] * 4,
         [1e38] * 4,
@@ -86,7 +92,7 @@ def test_points_that_cannot_be_returns_change_nothing(run: Any) -> None:
     ]
     polluted = each(messages, flight.RADAR, lambda _, m: cloud(rubbish + rows_of(m), stamp_of(m)))
     outcome = reported(
-        run(polluted, 'polluted'),
+        run_and_draw(polluted, 'polluted'),
         'radar: returns dropped because they are no finite numbers: 150',
         'radar: returns dropped as too near or too far: 100',
         'radar: returns dropped as too fast: 50',
@@ -137,9 +143,9 @@ def test_sizes_that_are_lies_do_not_take_the_memory(run: Any) -> None:
     reported(run(camera, 'camera'), 'camera: 10 of 10 messages not used: .*at most 64000000')
 
 
-def test_empty_scans_are_scans(run: Any) -> None:
+def test_empty_scans_are_scans(run_and_draw: Any) -> None:
     messages = each(flight.recording(1.0), flight.RADAR, lambda _, m: cloud([], stamp_of(m)))
-    outcome = reported(run(messages))
+    outcome = reported(run_and_draw(messages))
     assert outcome.units('radar', 'encoded') == 25
     assert 'radar' not in outcome.problems.replace('radar_link', '')
 
@@ -275,13 +281,15 @@ def test_a_pause_of_both_sensors_is_told_of(run: Any) -> None:
     assert outcome.units('camera', 'encoded') == 40
 
 
-def test_frame_names_from_outside_reach_neither_the_terminal_nor_the_page(run: Any) -> None:
+def test_frame_names_from_outside_reach_neither_the_terminal_nor_the_page(
+    run_and_draw: Any,
+) -> None:
     messages = flight.recording(1.0)
     evil = 'evil\x1b[2J\r<script>alert(1)</script>' + 'x' * 500
     for topic, _, message in messages:
         if topic != flight.TF_STATIC:
             message.header.frame_id = evil
-    outcome = reported(run(messages), 'no transform from base_link to evil')
+    outcome = reported(run_and_draw(messages), 'no transform from base_link to evil')
     page = (outcome.folder / 'report.html').read_text()
     assert 'evil' in page
     assert '<script>alert' not in page
