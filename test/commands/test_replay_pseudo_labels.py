@@ -11,9 +11,9 @@ from tiny_bundle import write_tiny_bundle
 from tiny_detector import write_tiny_detector
 from typer.testing import CliRunner, Result
 
-from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.main import app
-from mmedge_ros.report.report import report_of
+
+pytestmark = pytest.mark.usefixtures('without_figures')
 
 
 @pytest.fixture(scope='module')
@@ -24,19 +24,6 @@ def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope='module')
 def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bag(tmp_path_factory.mktemp('bags') / 'walk', messages=recording(1.0))
-
-
-@pytest.fixture(autouse=True)
-def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures take seconds; they have tests of their own."""
-
-    def write(record, folder, comparisons, *_):  # type: ignore[no-untyped-def]
-        report = report_of(record, comparisons)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / 'report.json').write_text(json.dumps(report))
-        return report
-
-    monkeypatch.setattr(replay_run, 'write_report', write)
 
 
 def run(*arguments: object) -> Result:

@@ -8,7 +8,7 @@ from typing import Any
 import bag_fixtures as flight
 import numpy as np
 import pytest
-from replays import Message, Outcome, each, refused, replay, reported
+from replays import Message, Outcome, each, refused, replay, replay_undrawn, reported
 
 # What decisions say of themselves differs where something had to be assumed.
 ASSUMED = 'assumed at the origin, looking forward'
@@ -34,7 +34,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, detector: Path, profile: Pat
     """The replay of a recording that nothing is wrong with."""
     folder = tmp_path_factory.mktemp('whole')
     bag = flight.write_bag(folder / 'bag', messages=flight.recording(2.0))
-    return reported(replay(bag, folder / 'report', detector=detector, profile=profile))
+    return reported(replay_undrawn(bag, folder / 'report', detector=detector, profile=profile))
 
 
 def uncalibrated(message: Any) -> Any:

@@ -114,8 +114,9 @@ def test_up_says_soon_what_is_missing_and_doctor_says_it_too(
         radar = bystander.node.create_publisher(PointCloud2, names.RADAR_POINTS, qos.SENSOR)
         with publishing((radar, scan)):
             lines_until(process, 'radar points arrive on /radar/points')
+            words = ['doctor', '--json', '--detector', str(detector)]
             done = subprocess.run(
-                [sys.executable, '-P', '-m', 'mmedge_ros.commands.main', 'doctor', '--json'],
+                [sys.executable, '-P', '-m', 'mmedge_ros.commands.main', *words],
                 env=python_environment(),
                 capture_output=True,
                 text=True,

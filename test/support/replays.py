@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import typer
 
 from mmedge_ros.commands.errors import plain_errors
@@ -57,6 +58,13 @@ class Outcome:
         """What was said when the replay failed."""
         (found,) = re.findall(r'mmedge: (.*)', self.said)
         return str(found)
+
+
+def replay_undrawn(bag: Path, out: Path, **options: Any) -> Outcome:
+    """Replay as `replay` does, without the figures, which take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('mmedge_ros.report.figures.draw_figures', lambda *_: [])
+        return replay(bag, out, **options)
 
 
 def replay(bag: Path, out: Path, **options: Any) -> Outcome:
