@@ -8,10 +8,9 @@ from pathlib import Path
 
 import bag_fixtures
 import pytest
-from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, RADAR, recording, write_bag
+from bag_fixtures import BEGIN_NS, LOG_DELAY_NS, RADAR, recording, straight_flight, write_bag
 from bag_fixtures import CAMERA_COMPRESSED as PICTURES
 from bag_fixtures import CAMERA_INFO as INFO
-from flight_fixtures import flight
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,7 +55,7 @@ def stamps(messages: Iterable[DueMessage], source: str = 'camera') -> list[int]:
 
 
 def test_moving_transforms_are_played_with_moved_stamps(tmp_path: Path) -> None:
-    path = write_bag(tmp_path / 'flight', messages=flight('/tf', 0.5))
+    path = write_bag(tmp_path / 'flight', messages=straight_flight('/tf', 0.5))
     with Bag(path) as bag:
         played = [*Playback(bag, SOURCES, OFFSET, STRIDE, PERIODS, transforms=['/tf'])]
         moved = [

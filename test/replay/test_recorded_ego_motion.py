@@ -6,8 +6,7 @@ from itertools import takewhile
 from pathlib import Path
 
 import pytest
-from bag_fixtures import write_bag
-from flight_fixtures import SPEED, flight
+from bag_fixtures import SPEED, straight_flight, write_bag
 from tiny_detector import write_tiny_detector
 
 from mmedge_ros.core.data_types import RADAR
@@ -18,7 +17,7 @@ from mmedge_ros.replay.recording import Recording
 
 @pytest.mark.parametrize('topic', ['/odom', '/tf'])
 def test_tracks_of_a_flight_live_in_the_frame_of_its_odometry(tmp_path: Path, topic: str) -> None:
-    bag = write_bag(tmp_path / 'bag', messages=flight(topic))
+    bag = write_bag(tmp_path / 'bag', messages=straight_flight(topic))
     detector = tmp_path / 'tiny.onnx'
     write_tiny_detector(detector)
     record = replay_offline(OfflineOptions(str(bag), str(detector)))
@@ -37,7 +36,7 @@ def test_tracks_of_a_flight_live_in_the_frame_of_its_odometry(tmp_path: Path, to
 
 
 def test_odometry_comes_in_the_order_it_was_received(tmp_path: Path) -> None:
-    bag = write_bag(tmp_path / 'bag', messages=flight('/odom'))
+    bag = write_bag(tmp_path / 'bag', messages=straight_flight('/odom'))
     with Recording(bag) as found:
         events = list(found.events())
     times = [event.available_ns for event in events]
@@ -46,7 +45,7 @@ def test_odometry_comes_in_the_order_it_was_received(tmp_path: Path) -> None:
 
 
 def test_damaged_odometry_is_told_and_left_out(tmp_path: Path) -> None:
-    messages = flight('/odom')
+    messages = straight_flight('/odom')
     for place, (topic, log_ns, message) in enumerate(messages):
         if topic == '/odom':
             message.pose.pose.position.x = float('nan')

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import bag_fixtures as flight
 import pytest
-from flight_fixtures import flight as transforms_of_a_flight
 from live_graph import Bystander
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
@@ -134,7 +133,7 @@ def test_static_transforms_are_published_and_moving_ones_played(
         def create_publisher(self, _: type, topic: str, __: Any) -> Any:
             return SimpleNamespace(publish=published.setdefault(topic, []).append)
 
-    bag = flight.write_bag(tmp_path / 'flight', messages=transforms_of_a_flight('/tf', 0.2))
+    bag = flight.write_bag(tmp_path / 'flight', messages=flight.straight_flight('/tf', 0.2))
     given = ('radar_link camera_optical_frame 1 2 3 0 0 0 1', 'base_link radar_link 0 0 1 0 0 0 1')
     with Recording(bag) as recording:
         outputs = create_outputs(cast('Node', Publishing()), recording, given)

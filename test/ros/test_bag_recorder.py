@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 import typer
-from commander import Commander, scan
-from live_graph import Bystander, Stage
+from live_graph import Bystander, Commander, Stage, scan
 from sensor_msgs.msg import CompressedImage, Image, PointCloud2
 from typer.testing import CliRunner
 

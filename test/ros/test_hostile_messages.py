@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commander import Commander, scan
 from hand_made_decisions import a_unit
-from live_graph import Bystander, check_decision, stamps_of
+from live_graph import Bystander, Commander, check_decision, scan, stamps_of
 from nav_msgs.msg import Odometry
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import CameraInfo, PointCloud2

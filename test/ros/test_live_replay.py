@@ -13,8 +13,6 @@ from pathlib import Path
 import bag_fixtures as flight
 import numpy as np
 import pytest
-from flight_fixtures import SPEED
-from flight_fixtures import flight as flight_of
 from live_graph import DURATION, is_gapless, python_environment, trail_error_ms
 from tiny_recogniser import write_tiny_recogniser
 
@@ -171,7 +169,7 @@ def test_odometry_recognition_and_reuse_work_as_in_an_offline_replay(
     detector: Path, tmp_path: Path
 ) -> None:
     model = write_tiny_recogniser(tmp_path / 'recogniser')
-    bag = flight.write_bag(tmp_path / 'bag', messages=flight_of('/odom', 1.9))
+    bag = flight.write_bag(tmp_path / 'bag', messages=flight.straight_flight('/odom', 1.9))
     options = GraphOptions(
         bag=str(bag),
         detector=str(detector),
@@ -212,7 +210,7 @@ def _check_odometry(decisions: list[Decision]) -> None:
     elapsed = (last.state_ns - first.state_ns) / 1e9
     assert elapsed > 0.3
     # A track begins at rest.
-    assert 0.75 * SPEED <= gained / elapsed <= SPEED + 0.7
+    assert 0.75 * flight.SPEED <= gained / elapsed <= flight.SPEED + 0.7
 
 
 def _followed(record: RunRecord) -> dict[int, bool]:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commander import FRESH_ID, SECOND, Commander
-from live_graph import Bystander
+from live_graph import FRESH_ID, SECOND, Bystander, Commander
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros import msg

@@ -23,6 +23,8 @@ CAMERA_INFO = '/camera/camera_info'
 RADAR = '/radar/points'
 TF_STATIC = '/tf_static'
 
+# How fast the drone of `straight_flight` flies, m/s.
+SPEED = 2.0
 # What is logged is received this much after it was measured.
 LOG_DELAY_NS = 3_000_000
 
@@ -136,6 +138,43 @@ def recording(
         at = BEGIN_NS + round(number * 1e9 / radar_rate)
         found.append((RADAR, at + LOG_DELAY_NS, point_cloud(number, at)))
     return sorted(found, key=lambda entry: entry[1])
+
+
+def odometry(at: int, x: float = 0.0) -> Any:
+    vector, point = TYPES['geometry_msgs/msg/Vector3'], TYPES['geometry_msgs/msg/Point']
+    still = vector(x=0.0, y=0.0, z=0.0)
+    pose = TYPES['geometry_msgs/msg/Pose'](
+        position=point(x=x, y=0.0, z=0.0),
+        orientation=TYPES['geometry_msgs/msg/Quaternion'](x=0.0, y=0.0, z=0.0, w=1.0),
+    )
+    twist = TYPES['geometry_msgs/msg/Twist'](linear=vector(x=SPEED, y=0.0, z=0.0), angular=still)
+    return TYPES['nav_msgs/msg/Odometry'](
+        header=header(at, 'odom'),
+        child_frame_id='radar_link',
+        pose=TYPES['geometry_msgs/msg/PoseWithCovariance'](pose=pose, covariance=np.zeros(36)),
+        twist=TYPES['geometry_msgs/msg/TwistWithCovariance'](twist=twist, covariance=np.zeros(36)),
+    )
+
+
+def moving_frame(at: int, x: float) -> Any:
+    transform = TYPES['geometry_msgs/msg/Transform'](
+        translation=TYPES['geometry_msgs/msg/Vector3'](x=x, y=0.0, z=0.0),
+        rotation=TYPES['geometry_msgs/msg/Quaternion'](x=0.0, y=0.0, z=0.0, w=1.0),
+    )
+    edge = TYPES['geometry_msgs/msg/TransformStamped'](
+        header=header(at, 'odom'), child_frame_id='base_link', transform=transform
+    )
+    return TYPES['tf2_msgs/msg/TFMessage'](transforms=[edge])
+
+
+def straight_flight(topic: str, duration: float = 1.5) -> list[tuple[str, int, Any]]:
+    """A drone that flies straight ahead, with odometry or moving transforms on ``topic``."""
+    messages = recording(duration)
+    for number in range(round(duration * 50)):
+        at, x = BEGIN_NS + number * 20_000_000, SPEED * number / 50
+        message = odometry(at, x) if topic == '/odom' else moving_frame(at, x)
+        messages.append((topic, at + 1_000_000, message))
+    return sorted(messages, key=lambda entry: entry[1])
 
 
 def write_bag(

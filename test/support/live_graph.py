@@ -12,20 +12,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+import bag_fixtures as flight
 import psutil
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from sensor_msgs.msg import PointCloud2, PointField
 
 from mmedge_ros import msg
-from mmedge_ros.core.data_types import Decision, Trail
+from mmedge_ros.core.data_types import Configuration, Decision, ModalityConfiguration, Trail
 from mmedge_ros.ros.graph.middleware_files import remove_unused, segments_of
 from mmedge_ros.ros.graph.middleware_profile import profile_environment
 from mmedge_ros.ros.graph.process_group import ProcessGroup
-from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.conversions import from_time, from_track_array
 
+SECOND = 1_000_000_000
+# The id of the configuration that a `Commander` publishes.
+FRESH_ID = 7
 # Generous: a machine may be busy with something else.
 PATIENCE = 60.0
 _LOOK = 0.02
@@ -191,6 +196,61 @@ class Stage:
             self._is_ended = True
             getattr(self.node, 'stop', lambda: None)()
             self.node.destroy_node()
+
+
+class Commander:
+    """Publishes what optimiser and gate will publish one day."""
+
+    def __init__(self, bystander: Bystander) -> None:
+        node = bystander.node
+        self._leases = node.create_publisher(msg.SkipDecision, names.SKIP_DECISION, qos.RESULT)
+        self._configurations = node.create_publisher(
+            msg.Configuration, names.CONFIGURATION, qos.LATCHED
+        )
+
+    @property
+    def is_heard(self) -> int:
+        """By how many nodes."""
+        return min(
+            self._leases.get_subscription_count(), self._configurations.get_subscription_count()
+        )
+
+    def configure(self, modality: str, rate: float, effective_ns: int) -> None:
+        configuration = Configuration(
+            FRESH_ID, effective_ns, (ModalityConfiguration(modality, rate, 'small'),)
+        )
+        self._configurations.publish(conversions.to_configuration(configuration, time.time_ns()))
+
+    def skip(self, modality: str, seconds: float) -> int:
+        """Lease from now on; returns its end."""
+        now_ns = time.time_ns()
+        end_ns = now_ns + round(seconds * SECOND)
+        self._leases.publish(
+            msg.SkipDecision(
+                header=conversions.header(now_ns),
+                modality=modality,
+                skip_until=conversions.to_time(end_ns),
+            )
+        )
+        return end_ns
+
+
+def scan(stamp_ns: int) -> PointCloud2:
+    """Four returns, as a driver would publish them."""
+    recorded = flight.point_cloud(0, stamp_ns)
+    return PointCloud2(
+        header=conversions.header(stamp_ns, 'radar_link'),
+        height=1,
+        width=recorded.width,
+        fields=[
+            PointField(name=f.name, offset=f.offset, datatype=f.datatype, count=1)
+            for f in recorded.fields
+        ],
+        point_step=recorded.point_step,
+        row_step=recorded.row_step,
+        data=recorded.data.tobytes(),
+        is_dense=True,
+    )
 
 
 def is_gapless(trail: Trail) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-import hand_made_scenery as made
+import hand_made_world as made
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +16,7 @@ from mmedge_lab.simulation.camera import CameraSimulator
 
 @cache
 def bare_picture(barrel: float) -> NDArray[np.int64]:
-    world = made.world(model=made.camera(barrel))
+    world = made.park(model=made.camera(barrel))
     return CameraSimulator(world, effects=False).picture(0.0).image.astype(int)
 
 
@@ -33,7 +33,7 @@ def drawn_box(image: NDArray[np.uint8], bare: NDArray[np.int64]) -> tuple[int, .
 @cache
 def camera_on(label: str, barrel: float) -> tuple[CameraSimulator, made.StraightMover]:
     mover = made.car(1, 9.0, 0.0) if label == 'car' else made.person(1, 9.0, 0.0)
-    return CameraSimulator(made.world(mover, model=made.camera(barrel)), effects=False), mover
+    return CameraSimulator(made.park(mover, model=made.camera(barrel)), effects=False), mover
 
 
 @settings(deadline=None, max_examples=25)
@@ -54,39 +54,39 @@ def test_a_box_is_where_the_mover_changes_the_picture(
 
 
 def test_a_mover_on_the_edge_of_the_picture_has_a_box_cut_there_and_is_partly_visible() -> None:
-    (seen,) = CameraSimulator(made.world(made.person(1, 5.0, 4.3))).truth(0.0)
+    (seen,) = CameraSimulator(made.park(made.person(1, 5.0, 4.3))).truth(0.0)
     assert seen.box is not None
     assert seen.box.x0 == 0.0
     assert 0.1 < seen.visibility < 0.9
 
 
 def test_one_behind_another_is_hidden_and_keeps_the_whole_box() -> None:
-    alone = CameraSimulator(made.world(made.person(1, 12, 0))).truth(0.0)[0]
-    both = CameraSimulator(made.world(made.person(1, 12, 0), made.person(2, 8, 0))).truth(0.0)
+    alone = CameraSimulator(made.park(made.person(1, 12, 0))).truth(0.0)[0]
+    both = CameraSimulator(made.park(made.person(1, 12, 0), made.person(2, 8, 0))).truth(0.0)
     assert both[0].visibility < 0.6
     assert both[0].box == alone.box
     assert both[1].visibility == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_building_hides_who_is_behind_it_and_not_who_is_before_it() -> None:
-    house = made.building(12.0, 0.0, size=(4.0, 8.0))
+    house = made.house(10.0, 0.0, width=8.0, depth=4.0, height=6.0)
     before, behind = made.person(1, 9.0, 0.0), made.person(2, 15.0, 0.5)
-    seen = CameraSimulator(made.world(before, behind, buildings=(house,))).truth(0.0)
+    seen = CameraSimulator(made.park(before, behind, buildings=(house,))).truth(0.0)
     assert seen[0].visibility == pytest.approx(1.0, abs=0.02)
     assert seen[1].visibility == 0.0
 
 
 def test_what_hides_a_mover_in_the_truth_hides_it_in_the_picture() -> None:
-    house = (made.building(12.0, 0.0, size=(4.0, 8.0)),)
+    house = (made.house(10.0, 0.0, width=8.0, depth=4.0, height=6.0),)
     images = [
-        CameraSimulator(made.world(*movers, buildings=house), effects=False).picture(0.0).image
+        CameraSimulator(made.park(*movers, buildings=house), effects=False).picture(0.0).image
         for movers in ((), (made.person(2, 15.0, 0.5),))
     ]
     assert np.array_equal(*images)
 
 
 def test_the_same_instant_gives_the_same_bytes_whatever_was_asked_before() -> None:
-    world = made.world(made.person(1, 9, 0, velocity=(0.5, 1.0)), lit='night')
+    world = made.park(made.person(1, 9, 0, velocity=(0.5, 1.0)), lit='night')
     first, second = CameraSimulator(world), CameraSimulator(world)
     expected = first.picture(1.25)
     for t in (0.0, 3.0, 0.7):

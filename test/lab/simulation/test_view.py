@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hand_made_scenery as made
+import hand_made_world as made
 import numpy as np
 import pytest
 
@@ -15,7 +15,7 @@ from mmedge_ros.geometry.projection import CameraModel
 def test_a_dot_on_the_canvas_comes_out_where_the_camera_model_projects_it(barrel: float) -> None:
     model = made.camera(barrel)
     lens = Lens(model)
-    world = made.world(model=model)
+    world = made.park(model=model)
     view = view_at(world, lens, 0.0)
     points = np.array([[6.0, y, z] for y in (-4.0, 0.3, 4.2) for z in (0.2, 2.0, 4.4)])
     pixels, in_view = model.project(view.to_optical.apply(points))
