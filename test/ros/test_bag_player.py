@@ -109,16 +109,6 @@ def test_with_clock_stamps_are_the_recorded_ones_and_time_goes_on_after_the_end(
     assert audience.times[0] < flight.BEGIN_NS
 
 
-def test_in_a_loop_stamps_go_on_rising_on_the_grid(audience: Audience, short_bag: Path) -> None:
-    with audience.play(short_bag, loop=True):
-        audience.bystander.wait_until(lambda: len(audience.pictures) >= 15)
-    stamps = audience.stamps()
-    assert stamps == sorted(set(stamps))
-    rounds = [b - a for a, b in zip(stamps, stamps[10:], strict=False)]
-    assert set(rounds) == {6 * STRIDE_NS}  # half a second, up to the grid, and a stride
-    assert not any(s.finished for s in audience.bystander.states)
-
-
 def test_static_transforms_are_published_and_moving_ones_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

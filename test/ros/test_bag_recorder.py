@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import typer
-from live_graph import Bystander, Commander, Stage, scan
+from live_graph import Bystander, Commander, Stage, looping, scan
 from sensor_msgs.msg import CompressedImage, Image, PointCloud2
 from typer.testing import CliRunner
 
@@ -22,8 +22,7 @@ from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.recorded_calibration import static_transforms
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros.graph.options import GraphOptions, RecordOptions
-from mmedge_ros.ros.graph.perception_graph import bag_graph
+from mmedge_ros.ros.graph.options import RecordOptions
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.interfaces import recorded_topics
@@ -109,11 +108,8 @@ def test_a_recorder_that_is_killed_leaves_what_replays_up_to_the_break(
     little_bag: Path, detector: Path, bystander: Bystander, tmp_path: Path
 ) -> None:
     out = tmp_path / 'flight'
-    with Recording(little_bag) as recording:
-        graph = bag_graph(
-            recording, GraphOptions(detector=str(detector), loop=True, wait_for=('bystander',))
-        )
-        edges = tuple(graph[0].parameters['transforms'])
+    graph = looping(little_bag, detector)
+    edges = tuple(graph[0].parameters['transforms'])
     options = RecordOptions(out=str(out), transforms=edges, min_free=0)
     with ProcessGroup([*graph, recorder_node(options)], tmp_path / 'logs') as group:
         bystander.wait_until(lambda: bystander.figure('bag_recorder', '/camera/image/compressed'))

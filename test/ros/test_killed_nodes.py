@@ -10,12 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from live_graph import Bystander, check_decision
+from live_graph import Bystander, check_decision, looping
 
-from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros.graph.description import NodeDescription
-from mmedge_ros.ros.graph.options import GraphOptions
-from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages.conversions import from_time
 
@@ -65,13 +61,6 @@ class Graph:
         return found
 
 
-def described(bag: Path, detector: Path) -> list[NodeDescription]:
-    with Recording(bag) as recording:
-        return bag_graph(
-            recording, GraphOptions(detector=str(detector), loop=True, wait_for=('bystander',))
-        )
-
-
 @pytest.fixture
 def graph(
     little_bag: Path,
@@ -81,7 +70,7 @@ def graph(
     request: pytest.FixtureRequest,
 ) -> Iterator[Graph]:
     events: list[str] = []
-    nodes = described(little_bag, detector)
+    nodes = looping(little_bag, detector, visualizer=request.param)
     with ProcessGroup(nodes, tmp_path, (), events.append, respawn=request.param) as group:
         bystander.group = group
         bystander.wait_for_decisions(2 * WINDOW)

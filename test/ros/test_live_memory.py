@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hand_made_moments import view
 from hand_made_sights import painted, standing
-from live_graph import Bystander
+from live_graph import Bystander, looping
 from visualization_msgs.msg import MarkerArray
 
 from mmedge_ros import msg, srv
@@ -20,10 +20,7 @@ from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.memory.moment import Spot
 from mmedge_ros.memory.store import MemoryReader
 from mmedge_ros.memory.views import ChosenView, object_thumbnail, picture_of
-from mmedge_ros.replay.recording import Recording
 from mmedge_ros.ros.graph.description import NodeDescription
-from mmedge_ros.ros.graph.options import GraphOptions
-from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import to_time
@@ -61,10 +58,7 @@ def test_a_flight_is_remembered_and_asked_while_it_flies(
     little_bag: Path, detector: Path, bystander: Bystander, tmp_path: Path
 ) -> None:
     folder = tmp_path / 'flight.memory'
-    with Recording(str(little_bag)) as recording:
-        nodes = bag_graph(
-            recording, GraphOptions(detector=str(detector), loop=True, memory=str(folder))
-        )
+    nodes = looping(little_bag, detector, memory=str(folder))
     with ProcessGroup(nodes, tmp_path / 'logs') as group:
         bystander.group = group
         asker = Asker(bystander)
@@ -103,15 +97,10 @@ def test_neither_views_nor_questions_end_the_memory(
             setattr(message, name, value)
         moments.publish(message)
 
+    # Whatever else cannot be, test_memory_messages refuses.
     offer(box=np.full(4, np.nan, np.float32))
-    offer(box=np.array([5.0, 5.0, 4.0, 9.0], np.float32))
-    offer(thumbnail=b'no picture')
     offer(thumbnail=bytes(2_000_000))
-    offer(track_id=0)
-    offer(label='')
     offer(label='person\n' * 100)
-    offer(position=np.array([1e300, 0.0, 0.0]))
-    offer(score=float('inf'))
     moments.publish(b'\0\1\0\0' + 40 * b'\xff')
     offer(7 * NS_PER_S)
     found = bystander.wait_until(
@@ -123,12 +112,9 @@ def test_neither_views_nor_questions_end_the_memory(
     for question, words in (
         ({}, 'nothing is asked for'),
         ({'words': 'person ' * 1000}, 'at most 500 characters'),
-        ({'words': 'xyzzy'}, 'none of these words is known'),
         ({'example': b'no picture'}, 'no picture that can be read'),
         ({'like': 4_000_000_000}, 'has no view'),
-        ({'near': np.array([0.0, np.nan, 1.0])}, 'a radius above 0'),
         ({'near': np.array([0.0, 0.0, -1.0])}, 'a radius above 0'),
-        ({'words': 'person', 'limit': 4_000_000_000}, 'ask for 1 to 1000'),
         ({'begin': to_time(9 * NS_PER_S), 'end': to_time(8 * NS_PER_S)}, 'ends before'),
     ):
         answer = asker.ask(**question)

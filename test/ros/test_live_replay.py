@@ -178,6 +178,7 @@ def test_odometry_recognition_and_reuse_work_as_in_an_offline_replay(
         reuse=3,
         rate=0.5,
         clock=True,
+        visualizer=False,
     )
     live = replay_live(options)
     _check_odometry([d for d in live.decisions if d.tracks][2:])
@@ -221,7 +222,7 @@ def _followed(record: RunRecord) -> dict[int, bool]:
 def test_a_graph_that_waits_encodes_no_unit_before_the_end_of_its_first_window(
     little_bag: Path, detector: Path
 ) -> None:
-    options = GraphOptions(bag=str(little_bag), detector=str(detector))
+    options = GraphOptions(bag=str(little_bag), detector=str(detector), visualizer=False)
     record = replay_live(options, change=partial(changed, BLOCKING))
     assert record.decisions
     assert {features.modality for features in record.features} == {'camera', 'radar'}
@@ -276,7 +277,11 @@ def test_the_last_word_of_a_node_that_cannot_run_is_passed_on(
     with pytest.raises(ReplayError) as caught:
         replay_live(
             GraphOptions(
-                bag=str(little_bag), detector=str(detector), params=str(params), logs=str(tmp_path)
+                bag=str(little_bag),
+                detector=str(detector),
+                params=str(params),
+                logs=str(tmp_path),
+                visualizer=False,
             )
         )
     assert str(caught.value) == (

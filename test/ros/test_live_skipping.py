@@ -9,13 +9,10 @@ from pathlib import Path
 
 import pytest
 from gated_bundle import write_gated_bundle
-from live_graph import Bystander, check_decision, stamps_of
+from live_graph import Bystander, check_decision, looping, stamps_of
 
 from mmedge_ros import msg
 from mmedge_ros.core.data_types import NS_PER_S, SkipDecision
-from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros.graph.options import GraphOptions
-from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_skip_decision, from_track_array
@@ -39,13 +36,8 @@ def leases(bystander: Bystander) -> list[SkipDecision]:
 @pytest.fixture
 def graph(little_bag: Path, bystander: Bystander, tmp_path: Path) -> Iterator[ProcessGroup]:
     model = write_gated_bundle(tmp_path / 'gated')
-    with Recording(little_bag) as recording:
-        nodes = bag_graph(
-            recording, GraphOptions(detector=str(model), loop=True, wait_for=('bystander',))
-        )
-    with ProcessGroup(nodes, tmp_path, respawn=False) as group:
-        bystander.group = group
-        yield group
+    with ProcessGroup(looping(little_bag, model), tmp_path, respawn=False) as bystander.group:
+        yield bystander.group
 
 
 def skipped_by_player(bystander: Bystander, modality: str) -> int:

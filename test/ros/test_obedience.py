@@ -8,15 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from live_graph import FRESH_ID, SECOND, Bystander, Commander
+from live_graph import FRESH_ID, SECOND, Bystander, Commander, looping
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_ros import msg
 from mmedge_ros.core.data_types import UnitOutcome
 from mmedge_ros.encoding.bricks import BrickState, BrickStatus
-from mmedge_ros.replay.recording import Recording
-from mmedge_ros.ros.graph.options import GraphOptions
-from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import conversions, names, qos
 
@@ -36,13 +33,8 @@ def received(bystander: Bystander, modality: str) -> list[int]:
 @pytest.fixture
 def graph(raw_bag: Path, bystander: Bystander, tmp_path: Path) -> Iterator[ProcessGroup]:
     bundle = write_tiny_bundle(tmp_path / 'tiny')
-    with Recording(raw_bag) as recording:
-        nodes = bag_graph(
-            recording, GraphOptions(detector=str(bundle), loop=True, wait_for=('bystander',))
-        )
-    with ProcessGroup(nodes, tmp_path / 'logs') as group:
-        bystander.group = group
-        yield group
+    with ProcessGroup(looping(raw_bag, bundle), tmp_path / 'logs') as bystander.group:
+        yield bystander.group
 
 
 def test_it_thins_pauses_and_resumes_like_a_driver(

@@ -22,8 +22,12 @@ from sensor_msgs.msg import PointCloud2, PointField
 
 from mmedge_ros import msg
 from mmedge_ros.core.data_types import Configuration, Decision, ModalityConfiguration, Trail
+from mmedge_ros.replay.recording import Recording
+from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.middleware_files import remove_unused, segments_of
 from mmedge_ros.ros.graph.middleware_profile import profile_environment
+from mmedge_ros.ros.graph.options import GraphOptions
+from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.conversions import from_time, from_track_array
@@ -196,6 +200,21 @@ class Stage:
             self._is_ended = True
             getattr(self.node, 'stop', lambda: None)()
             self.node.destroy_node()
+
+
+def looping(
+    bag: Path, detector: Path, *, visualizer: bool = False, **options: Any
+) -> list[NodeDescription]:
+    """A graph that plays a recording over and over, once the bystander listens."""
+    given = GraphOptions(
+        detector=str(detector),
+        loop=True,
+        wait_for=('bystander',),
+        visualizer=visualizer,
+        **options,
+    )
+    with Recording(bag) as recording:
+        return bag_graph(recording, given)
 
 
 class Commander:
