@@ -29,8 +29,10 @@ def test_an_input_has_the_channels_in_the_wanted_order_and_scale() -> None:
     red_first = crop_input(PICTURE, OBJECT, PLAIN)
     assert red_first.shape == (1, 3, 10, 8)
     np.testing.assert_allclose(red_first[0, :, 5, 4], (0.0, 128 / 255, 1.0), atol=1e-6)
-    blue_first = crop_input(PICTURE, OBJECT, PLAIN._replace(rgb=False, mean=(0.5, 0.5, 0.5)))
-    np.testing.assert_allclose(blue_first[0, :, 5, 4], (0.5, 128 / 255 - 0.5, -0.5), atol=1e-6)
+    blue_first = crop_input(
+        PICTURE, OBJECT, PLAIN._replace(rgb=False, mean=(0.5,) * 3, deviation=(0.5,) * 3)
+    )
+    np.testing.assert_allclose(blue_first[0, :, 5, 4], (1.0, 256 / 255 - 1.0, -1.0), atol=1e-6)
 
 
 @pytest.mark.parametrize(

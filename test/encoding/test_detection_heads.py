@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detection_heads import (
+    COCO,
     Candidates,
     EndToEndHead,
     Head,
@@ -108,7 +109,9 @@ def test_a_cell_counts_for_its_best_class_only(head: Head) -> None:
     rows[0] = (8, 8, 1, 1, 1.0, 0.4, 0.6)
     output = rows if isinstance(head, YoloxHead) else np.delete(rows, 4, axis=1).T
     assert len(head.candidates(output, 0.3, PERSON_ONLY).scores) == 0
-    assert head.candidates(output, 0.3, np.array([True, True])).classes.tolist() == [1]
+    found = head.candidates(output, 0.3, np.array([True, True]))
+    assert found.classes.tolist() == [1]
+    assert found.scores == pytest.approx([0.6])
 
 
 HEADS = (
@@ -220,3 +223,8 @@ def test_networks_for_other_tasks_are_refused_whatever_their_shape(
 def test_another_number_of_names_than_of_classes_is_refused() -> None:
     with pytest.raises(EncodingError, match='net names 1 classes in its metadata but puts out 2'):
         class_names({'names': "{0: 'person'}"}, 2, 'net')
+
+
+def test_without_names_classes_are_those_of_coco_or_numbered() -> None:
+    assert class_names({}, 80, 'x') == class_names({}, None, 'x') == COCO
+    assert class_names({}, 3, 'x') == ('class0', 'class1', 'class2')

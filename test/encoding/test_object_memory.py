@@ -172,7 +172,7 @@ def test_after_a_gap_or_a_step_back_the_picture_is_encoded(gap_ns: int) -> None:
 
 def test_a_rate_below_the_native_one_makes_slots_longer() -> None:
     times = stamps(30.0)
-    encoded = taken(ReuseGrid(), times[::3], 2, rate=10.0)
+    encoded = taken(ReuseGrid(), times, 2, rate=10.0)
     assert len([t for t in encoded if t > times[60]]) == pytest.approx(2 * 5, abs=1)
 
 
@@ -189,3 +189,8 @@ def test_items_have_numbers_of_their_own() -> None:
     items = [d.item for d in (*one, *other)]
     assert len(set(items)) == 4
     assert 0 not in items
+
+
+def test_a_picture_between_two_that_are_encoded_is_followed() -> None:
+    memory, following = warm()
+    assert not memory.due(unit(following), HALF)
