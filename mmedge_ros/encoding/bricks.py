@@ -86,6 +86,13 @@ class RunTime:
         self.mean = self.mean + _NEWEST * (seconds - self.mean) if known else seconds
         self._ran_at = self._monotonic()
 
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Enter how long a run takes; one that fails is none."""
+        begun = time.monotonic()
+        yield
+        self.add(time.monotonic() - begun)
+
     @property
     def state(self) -> BrickState:
         """Return whether a brick in memory runs or is idle."""

@@ -172,14 +172,13 @@ class HeldLevels(OpenedLevels[Network]):
         """
         key = self._found(level, device)
         network = super().get(*key)
-        begun = time.monotonic()
         try:
-            result = work(network)
+            with self._run_time(key).timed():
+                result = work(network)
         except EncodingError as err:
             self._failed(key, err)
             raise
         self._failures = 0
-        self._run_time(key).add(time.monotonic() - begun)
         return result
 
     def warm(self, device: str) -> Iterator[Network]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -94,9 +93,8 @@ class TrackRecogniser:
 
     def _look(self, picture: Image, box: Box) -> NamedLook:
         crop = crop_input(picture, box, self._description.form)
-        begun = time.monotonic()
-        look = self.classifier.look(crop)
-        self._run_time.add(time.monotonic() - begun)
+        with self._run_time.timed():
+            look = self.classifier.look(crop)
         shares = look.shares
         if look.source is LabelSource.MEMORY:
             shares = recalled_shares(look.label, len(self._description.classes))

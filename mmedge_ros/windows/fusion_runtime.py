@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -108,9 +107,8 @@ class FusionNetworkRuntime:
             for modality, aggregate in aggregates.items()
             for name, tensor in _inputs(aggregate).items()
         }
-        begun = time.monotonic()
-        maps: Array = self._head.run(feeds, [_MAPS])[0][0]
-        self._run_time.add(time.monotonic() - begun)
+        with self._run_time.timed():
+            maps: Array = self._head.run(feeds, [_MAPS])[0][0]
         return maps
 
     def brick(self) -> BrickStatus:

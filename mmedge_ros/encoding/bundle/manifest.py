@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from mmedge_ros.core.untrusted_files import is_number, load_shallow_yaml, shown
+from mmedge_ros.core.untrusted_files import is_number, load_shallow_yaml, read_bounded, shown
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import SUFFIXES, require_weights, sha256_of
 
@@ -239,20 +239,15 @@ class Manifest:
 
 
 def _read(path: Path) -> Any:
+    if not path.is_file():
+        raise EncodingError(
+            f'{path.parent} is no model bundle: it has no {MANIFEST}; name a bundle folder or an '
+            '.onnx or .pt file'
+        )
+    raw = read_bounded(path, _LARGEST_MANIFEST_BYTES, EncodingError)
     try:
-        if not path.is_file():
-            raise EncodingError(
-                f'{path.parent} is no model bundle: it has no {MANIFEST}; name a bundle folder '
-                'or an .onnx or .pt file'
-            )
-        if path.stat().st_size > _LARGEST_MANIFEST_BYTES:
-            raise EncodingError(f'{path} is larger than 1 MiB and is no manifest')
-        return load_shallow_yaml(path.read_bytes())
-    except OSError as err:
-        raise EncodingError(f'{path} cannot be read: {err.strerror}; check its rights') from err
+        return load_shallow_yaml(raw)
     except yaml.YAMLError as err:
         raise EncodingError(f'{path} is not valid YAML: {str(err)[:300]}') from err
     except ValueError as err:
-        if isinstance(err, EncodingError):
-            raise
         raise EncodingError(f'{path} holds a value YAML cannot read: {err}') from err

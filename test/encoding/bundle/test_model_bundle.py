@@ -178,7 +178,7 @@ def test_what_reads_grids_needs_levels_that_put_them_out(
     ('content', 'words'),
     [
         (None, r'is no model bundle: it has no manifest\.yaml'),
-        (b' ' * (2 << 20), 'larger than 1 MiB'),
+        (b' ' * (2 << 20), 'larger than 1048576 bytes'),
         (b'[' * 5000, r'manifest\.yaml'),
         (b'&a [*a]', r'manifest\.yaml'),
         (b'2001-99-99', r'manifest\.yaml'),
