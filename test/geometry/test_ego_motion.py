@@ -85,6 +85,11 @@ def test_memory_is_bounded_and_a_clock_set_back_starts_over() -> None:
     assert len(motion) == 1
 
 
+def test_nothing_is_known_before_the_first_message() -> None:
+    assert EgoMotion().at(START_NS) is None
+    assert EgoMotion().nearest(START_NS) is None
+
+
 def test_a_radar_on_an_arm_moves_with_the_turn_of_the_drone() -> None:
     geometry = SensorGeometry(
         'base_link', None, Transform.identity(), Transform(np.eye(3), np.array([0.5, 0.0, 0.0]))

@@ -139,6 +139,10 @@ def info(**changes: Any) -> SimpleNamespace:
     return message
 
 
+def test_without_coefficients_nothing_is_distorted_whatever_the_model_says() -> None:
+    assert CameraModel.from_camera_info(info(d=[], distortion_model='')).model == 'none'
+
+
 def test_rectified_pictures_use_the_projection_matrix() -> None:
     camera = CameraModel.from_camera_info(info(), rectified=True)
     assert camera.k[0, 0] == pytest.approx(NIGHT_K[0, 0] + 9)

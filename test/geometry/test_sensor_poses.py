@@ -54,6 +54,12 @@ def test_sensors_nobody_placed_are_assumed_to_look_forward_and_that_is_said(
     assert sum('assumed' in text for text in geometry.degraded) == 2
 
 
+def test_a_sensor_in_the_tracking_frame_itself_needs_no_transform() -> None:
+    geometry = resolve_geometry(TransformTree(), None, '', 'base_link')
+    assert geometry.degraded == ()
+    np.testing.assert_array_equal(geometry.radar_pose.translation, 0)
+
+
 def test_a_sensor_in_a_tree_of_its_own_is_assumed_too() -> None:
     tree = TransformTree([edge('base_link', 'radar_link', 0.2), edge('mast', 'camera', 0.2)])
     geometry = resolve_geometry(tree, LENS, 'camera', 'radar_link')

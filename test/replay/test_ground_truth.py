@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hand_made_truth import BOX, MS, at, film, moved, scene, standing, true_person
 from hypothesis import given
@@ -125,6 +126,12 @@ def test_ranges_are_those_to_the_middle_of_the_body_from_the_drone():
     frame = truth.frame_at(at(0))
     assert frame is not None
     assert frame.ranges == pytest.approx([5.0])
+
+
+def test_without_the_pose_of_the_drone_ranges_are_not_known():
+    frame = GroundTruth([scene(0, true_person(), ego=None)]).frame_at(at(0))
+    assert frame is not None
+    assert np.isnan(frame.ranges).all()
 
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(-50, 450))

@@ -63,6 +63,12 @@ def test_a_sensor_that_starts_late_or_ends_early_is_told_of() -> None:
     assert problems(units(RADAR, 0.0, 6.0), RADAR) == ['radar: nothing usable in the last 4.0 s']
 
 
+def test_a_sensor_of_which_nothing_could_be_used_is_told_of() -> None:
+    assert problems(units(CAMERA), CAMERA, RADAR) == [
+        'radar: not one of its messages could be used'
+    ]
+
+
 def test_pictures_of_another_size_than_the_calibration_are_counted() -> None:
     mixed = units(CAMERA, 0.0, 5.0) + units(CAMERA, 5.1, 10.0, size=(320, 240))
     (said,) = problems(mixed, CAMERA)

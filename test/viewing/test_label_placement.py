@@ -35,6 +35,19 @@ def test_labels_lie_in_the_picture_off_their_boxes_and_off_each_other(
         assert first.area.shared(second.area) == 0
 
 
+@given(st.lists(small, min_size=1, max_size=4), st.lists(small, max_size=4))
+def test_with_room_every_label_is_there_and_covers_nobody(
+    named: list[Area], others: list[Area]
+) -> None:
+    labels = place_labels(WIDTH, HEIGHT, named, [SIZES] * len(named), others)
+    assert all(labels)
+    # Eight little boxes cannot take all the places around one of them, but edges can.
+    for box, label in zip(named, labels, strict=True):
+        if 130 < box.x0 < WIDTH - 150 and 130 < box.y0 < HEIGHT - 150:
+            assert label is not None
+            assert sum(label.area.shared(other) for other in [*named, *others]) == 0
+
+
 def test_a_label_lies_right_above_its_box_where_nothing_is_in_the_way() -> None:
     box = Area(100, 100, 140, 200)
     (label,) = place_labels(WIDTH, HEIGHT, [box], [SIZES])

@@ -133,6 +133,12 @@ def test_a_picture_is_drawn_once_and_only_for_those_who_want_it(page: LivePage) 
     assert shown.shape == GREY.shape
 
 
+def test_a_picture_that_cannot_be_drawn_is_passed_over(page: LivePage) -> None:
+    page.show(lambda: None)
+    answer, data = request(page, '/picture?after=0')
+    assert (answer.status, data, answer.headers['Picture-Number']) == (204, b'', '1')
+
+
 def test_without_a_newer_picture_the_answer_is_empty(
     page: LivePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

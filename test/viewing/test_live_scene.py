@@ -71,6 +71,12 @@ def test_returns_are_shown_for_a_moment_only(scene: LiveScene) -> None:
     assert [row[0] for row in scene.snapshot()['returns']] == [6.0]
 
 
+def test_a_dense_cloud_is_thinned(scene: LiveScene) -> None:
+    scene.add_unit(replace(a_unit(), returns=np.ones((100_000, 5), np.float32)))
+    scene.add_decision(a_decision())
+    assert 0 < len(scene.snapshot()['returns']) <= 400
+
+
 def test_late_decisions_are_those_beyond_the_limit_in_force(scene: LiveScene) -> None:
     late = replace(a_decision(), published_ns=NOW_NS + 30_000_000)
     scene.add_decision(late)
