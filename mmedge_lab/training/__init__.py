@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from mmedge_ros import MmedgeError
 
-# Called with the share done (0..1), and for `Report` with what is being done.
-OnShare = Callable[[float], None]
+# Called with the share done (0..1), and with what is being done.
 Report = Callable[[float, str], None]
 
 

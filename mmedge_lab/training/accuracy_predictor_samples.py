@@ -25,9 +25,10 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight, replay_encoded
 from mmedge_lab.judging.judged_flight import CachedTruth, encoded_with_truth
 from mmedge_lab.judging.measured_accuracy import PLACES_WEIGHT
 from mmedge_lab.judging.strata_sums import place_samples
-from mmedge_lab.training import OnShare, TrainingError
+from mmedge_lab.training import TrainingError
 from mmedge_lab.training.flight_works import Arrays, FlightBeginning
 from mmedge_lab.training.gate_loop import Measured, cached_source
+from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.adaptation.accuracy_predictor import Indicators
 from mmedge_ros.adaptation.bundle_configurations import bundle_space
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace

@@ -22,9 +22,10 @@ from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator, as_jpeg
 from mmedge_lab.simulation.flight_set import PlannedFlight
 from mmedge_lab.simulation.scenario import LIGHTS, find_scenario
-from mmedge_lab.training import OnShare, Report, TrainingError
+from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.recogniser_labels import LabelFacts, facts_of
 from mmedge_lab.training.scene_pictures import SCENES_EACH, draw_scenes, instants
+from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import Box
 from mmedge_ros.encoding.crops import CropForm, cut, resized
 from mmedge_ros.encoding.detector import Image

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from mmedge_lab.judging.detector_accuracy import DetectorAccuracy, judge_detector
-from mmedge_lab.training import OnShare, Report
+from mmedge_lab.training import Report
 from mmedge_lab.training.flight_pictures import count_pictures, labelled_pictures
+from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.replay.ground_truth import PERSON, TrueFrame

@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.judging.bench import flight_subject
-from mmedge_lab.training import OnShare, TrainingError
+from mmedge_lab.training import TrainingError
 from mmedge_lab.training.checkpoint import read_index, whole_folder
 from mmedge_lab.training.picture_set import describe_flight
 from mmedge_lab.training.window_truth import WindowTruth, window_truth
+from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, ModalityConfiguration, Unit
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.detector import DetectorParameters

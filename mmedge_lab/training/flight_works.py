@@ -15,7 +15,8 @@ import numpy as np
 
 from mmedge_lab.flight_workers import do_flight_works
 from mmedge_lab.judging.bundle_under_test import flight_digest
-from mmedge_lab.training import OnShare, Report, TrainingError
+from mmedge_lab.training import Report, TrainingError
+from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import NS_PER_S, Unit
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.replay.recording import Recording

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mmedge_lab.judging.bench import flight_subject
 from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_bundle
 from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load_flight
-from mmedge_lab.training import OnShare, Report, TrainingError, part_of
+from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import enter_section, file_entry, new_bundle, require_free
 from mmedge_lab.training.certificate import FEWEST_SEEDS, Certificate, FlightLoss, by_seed, certify
 from mmedge_lab.training.checkpoint import work_beside
@@ -34,6 +34,7 @@ from mmedge_lab.training.dense_training import (
 )
 from mmedge_lab.training.flight_works import Arrays, FlightArrays, FlightBeginning
 from mmedge_lab.training.gate_loop import AtRandom, FlightLoop, JudgedMoment, LoopSettings
+from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,

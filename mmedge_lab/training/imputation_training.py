@@ -30,7 +30,7 @@ from mmedge_lab.policies.scheduled_replay import StoredFeatures
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.policies.steering import Plugins
 from mmedge_lab.policies.trained_rivals import FOLDER, encoders_digest, write_rivals
-from mmedge_lab.training import OnShare, Report, TrainingError
+from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.checkpoint import work_beside
 from mmedge_lab.training.dense_training import (
     DenseSettings,
@@ -39,6 +39,7 @@ from mmedge_lab.training.dense_training import (
     present_and_moved,
 )
 from mmedge_lab.training.flight_works import Arrays, FlightArrays
+from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import (
     CAMERA,
     NS_PER_S,

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.training import OnShare
 from mmedge_lab.training.feature_cache import (
     FindTruth,
     RecordingGeometry,
@@ -18,6 +17,7 @@ from mmedge_lab.training.feature_cache import (
 )
 from mmedge_lab.training.picture_set import CLASSES
 from mmedge_lab.training.window_truth import TrueObjects, window_truth
+from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import RADAR, Unit
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS, view_directions
 from mmedge_ros.geometry.sensor_poses import SensorGeometry

@@ -21,7 +21,7 @@ from mmedge_lab.simulation.camera import CameraSimulator, PicturedObject, as_jpe
 from mmedge_lab.simulation.flight_folder import SIMULATOR_VERSION
 from mmedge_lab.simulation.flight_set import PlannedFlight
 from mmedge_lab.simulation.standard_sets import SCENES, scene_set
-from mmedge_lab.training import OnShare, Report, TrainingError
+from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.checkpoint import read_index
 from mmedge_lab.training.picture_set import (
     PictureSet,
@@ -31,7 +31,7 @@ from mmedge_lab.training.picture_set import (
     picture_files,
     write_index,
 )
-from mmedge_lab.worker_processes import WorkError, do_works
+from mmedge_lab.worker_processes import OnShare, WorkError, do_works
 from mmedge_ros import MmedgeError
 from mmedge_ros.replay.ground_truth import TrueFrame
 

@@ -9,7 +9,6 @@ import pytest
 
 from mmedge_lab.simulation.scenario import LIGHTS, find_scenario
 from mmedge_lab.simulation.standard_sets import scene_set
-from mmedge_lab.training import OnShare
 from mmedge_lab.training.crop_set import (
     CROP_SIZE,
     CropSet,
@@ -19,6 +18,7 @@ from mmedge_lab.training.crop_set import (
     write_crops,
 )
 from mmedge_lab.training.scene_pictures import SCENES_EACH, draw_scenes
+from mmedge_lab.worker_processes import OnShare
 
 
 @pytest.fixture(scope='module')

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from truth_fixtures import write_short_flights
 
-from mmedge_lab.training import OnShare, TrainingError
+from mmedge_lab.training import TrainingError
 from mmedge_lab.training.flight_works import Arrays, FlightArrays
+from mmedge_lab.worker_processes import OnShare
 
 
 def silent(share: float, words: str) -> None: ...
