@@ -23,7 +23,7 @@ from mmedge_ros.ros.graph.options import (
     from_launch,
     is_true,
     launch_arguments,
-    option,
+    shared,
 )
 
 
@@ -31,11 +31,11 @@ from mmedge_ros.ros.graph.options import (
 class Extended(InputOptions):
     """The record with options that a test adds."""
 
-    speed: float = option(1.0, 'how fast', (UP, DRONE), FlagForm('MS'), minimum=0.0, maximum=9.0)
-    colour: str = option('red', 'which', (UP, DRONE), choices=('red', 'blue'))
-    place: str = option('', 'where', (UP,), FlagForm(path='file'))
-    names: tuple[str, ...] = option((), 'who', (UP, DRONE), FlagForm('NAME'))
-    ready: bool = option(False, 'whether', (UP, DRONE))
+    speed: float = shared(1.0, 'how fast', (UP, DRONE), FlagForm('MS'), minimum=0.0, maximum=9.0)
+    colour: str = shared('red', 'which', (UP, DRONE), choices=('red', 'blue'))
+    place: str = shared('', 'where', (UP,), FlagForm(path='file'))
+    names: tuple[str, ...] = shared((), 'who', (UP, DRONE), FlagForm('NAME'))
+    ready: bool = shared(False, 'whether', (UP, DRONE))
 
 
 def as_command(*arguments: str) -> Any:
