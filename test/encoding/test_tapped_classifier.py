@@ -16,7 +16,7 @@ from mmedge_ros.core.data_types import LabelSource
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.classifier_description import describe_classifier
 from mmedge_ros.encoding.crops import as_input
-from mmedge_ros.encoding.tapped_classifier import MemorisedClassifier, open_classifier
+from mmedge_ros.encoding.tapped_classifier import LookCounts, MemorisedClassifier, open_classifier
 
 BLUE, GREEN, RED = (250, 10, 10), (10, 250, 10), (10, 10, 250)
 
@@ -133,3 +133,9 @@ def test_without_a_memory_a_head_that_is_unsure_is_not_believed(bundle: Path) ->
     classifier = opened(bundle, with_memory=False)
     assert classifier.look(blob(BLUE, bundle)).exit == 2
     assert (classifier.counts.exits, classifier.counts.full) == ([0], 1)
+
+
+def test_what_was_saved_compares_all_looks_with_those_that_ran_through() -> None:
+    assert np.isnan(LookCounts([3]).saved)
+    # Four looks at a second each would take 4 s.
+    assert LookCounts([2], full=2, seconds=3.0, full_seconds=2.0).saved == 0.25

@@ -56,6 +56,7 @@ def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_a_named_file_is_used_whatever_else_there_is(shipped: Path, data: Path) -> None:
     assert default_detector('some/weights.onnx') == Path('some/weights.onnx')
     assert default_detector('weights.onnx') == Path('weights.onnx')
+    assert default_detector('some/bundle') == Path('some/bundle')
     assert default_detector('~/weights.onnx') == Path.home() / 'weights.onnx'
 
 
