@@ -38,6 +38,15 @@ def test_a_point_ahead_of_the_radar_lies_along_the_optical_axis() -> None:
     np.testing.assert_allclose(seen[0], r.T @ (np.array([5.0, 1.0, 0.5]) - t))
 
 
+def test_a_lookup_follows_the_tree_up_and_down() -> None:
+    tree = TransformTree([OPTICAL, MOUNT])
+    tree.add('base', 'imu', Transform(np.eye(3), np.array([0.0, 0.0, 1.0])))
+    through = tree.lookup('imu', 'optical').apply([1.0, 2.0, 3.0])
+    by_hand = MOUNT.transform.apply(OPTICAL.transform.apply([1.0, 2.0, 3.0])) - [0, 0, 1]
+    np.testing.assert_allclose(through, by_hand)
+    np.testing.assert_allclose(tree.lookup('radar', 'radar').apply([1.0, 2.0, 3.0]), [1, 2, 3])
+
+
 @given(quaternion=quaternions, shift=st.tuples(*[st.floats(-10, 10)] * 3), cloud=points)
 def test_the_inverse_undoes_a_transform_and_lengths_stay(
     quaternion: tuple[float, ...], shift: tuple[float, ...], cloud: list[tuple[float, ...]]

@@ -61,3 +61,11 @@ def test_a_shorter_text_comes_before_covering_another_person() -> None:
     (label,) = place_labels(WIDTH, HEIGHT, [box], [SIZES], [beside])
     assert label is not None
     assert SIZES[label.text] == (50, 14)
+
+
+def test_where_every_place_covers_somebody_the_label_covers_as_little_as_can_be() -> None:
+    box = Area(200, 150, 240, 250)
+    whole, upper = Area(0, 0, WIDTH, HEIGHT), Area(0, 0, WIDTH, 200)
+    (label,) = place_labels(WIDTH, HEIGHT, [box], [SIZES], [whole, upper])
+    assert label is not None
+    assert (SIZES[label.text], label.area.y0 >= 200) == ((14, 14), True)
