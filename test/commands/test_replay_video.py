@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,16 +14,16 @@ import pytest
 import typer
 from PIL import Image
 from tiny_detector import write_tiny_detector
+from typer.testing import CliRunner
 
 from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.main import app
 from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
 from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.timed_pictures import TimedPicture, recorded_pictures
 from mmedge_ros.report.video import write_video
-
-ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.usefixtures('without_figures')
 
@@ -51,21 +48,16 @@ def frames_of(path: Path) -> list[Any]:
         frames.append(frame)
 
 
-def test_the_command_prints_report_and_video(tmp_path: Path, detector: Path) -> None:
+def test_the_command_prints_report_and_video(
+    tmp_path: Path, detector: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / 'report'
-    bag = write_recording(tmp_path)
-    command = [sys.executable, '-m', 'mmedge_ros.commands.main', 'replay', bag, '--out', out]
-    done = subprocess.run(
-        [*map(str, command), '--detector', str(detector), '--video'],
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    words = ('replay', write_recording(tmp_path), '--out', out, '--detector', detector, '--video')
+    done = CliRunner().invoke(app, [*map(str, words)], env={'NO_COLOR': '1', 'COLUMNS': '200'})
+    assert done.exit_code == 0, done.stderr
     assert done.stdout == f'{out}/report.html\n{out}/video.webm\n'
     assert 'the video: 1.0 s, 0.' in done.stderr
-    assert 'OpenCV' not in done.stderr
+    assert 'OpenCV' not in capfd.readouterr().err
     assert len(frames_of(out / 'video.webm')) == 20
 
 

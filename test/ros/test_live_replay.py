@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from functools import partial
 from itertools import takewhile
@@ -13,10 +11,12 @@ from pathlib import Path
 import bag_fixtures as flight
 import numpy as np
 import pytest
-from live_graph import DURATION, is_gapless, python_environment, trail_error_ms
+from live_graph import DURATION, is_gapless, trail_error_ms
 from tiny_recogniser import write_tiny_recogniser
+from typer.testing import CliRunner
 
 from mmedge_lab.rivals.mmedge.latency_bench import BLOCKING, changed
+from mmedge_ros.commands.main import app
 from mmedge_ros.core.data_types import Decision
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay import ReplayError
@@ -233,20 +233,11 @@ def test_a_graph_that_waits_encodes_no_unit_before_the_end_of_its_first_window(
 
 
 def test_the_command_line_writes_the_report_and_says_where(
-    raw_bag: Path, detector: Path, tmp_path: Path
+    without_figures: None, raw_bag: Path, detector: Path, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        [
-            *(sys.executable, '-m', 'mmedge_ros.commands.main', 'replay', str(raw_bag), '--live'),
-            *('--detector', str(detector), '--out', str(tmp_path / 'out')),
-        ],
-        env=python_environment(),
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    words = ('replay', raw_bag, '--live', '--detector', detector, '--out', tmp_path / 'out')
+    done = CliRunner().invoke(app, [*map(str, words)], env={'NO_COLOR': '1', 'COLUMNS': '200'})
+    assert done.exit_code == 0, done.stderr
     assert done.stdout == f'{tmp_path}/out/report.html\n'
     assert 'decisions of' in done.stderr
     report = json.loads((tmp_path / 'out/report.json').read_text())
