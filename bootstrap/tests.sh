@@ -16,7 +16,8 @@ check() { # name, command...
 run_live_tests() {
   local cache=$venv/.live-tests code=0 try name before after
   rm -rf "$cache"
-  "$python" -m pytest -o cache_dir="$cache" -n 2 --dist loadfile test/ros || code=$?
+  "$python" -m pytest -o cache_dir="$cache" -n 2 --dist loadfile --no-loadscope-reorder \
+    test/ros || code=$?
   before=$(names_of_failed "$cache")
   for try in second third; do
     [[ $code == 1 && -n $before ]] || break

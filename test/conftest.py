@@ -23,6 +23,10 @@ LONGEST = (
     'test_with_torch.py',
     'test_shipped_bundles.py',
     'test_packaging.py',
+    'test_shutdown.py',
+    'test_live_replay.py',
+    'test_killed_nodes.py',
+    'test_live_sensors.py',
 )
 
 # Their modules cannot be imported without ROS 2.

@@ -557,8 +557,8 @@ def test_without_arguments_what_only_computes_gives_way_to_the_live_tests_and_th
     usual = int(os.popen('nice').read())
     assert sorted(beside) == [
         f'pytest -n logical --dist loadfile {" ".join(paths)}, nice {min(usual + 10, 19)}',
-        f'pytest -o cache_dir={ready.root}/.venv/.live-tests -n 2 --dist loadfile test/ros, '
-        f'nice {usual}',
+        f'pytest -o cache_dir={ready.root}/.venv/.live-tests -n 2 --dist loadfile '
+        f'--no-loadscope-reorder test/ros, nice {usual}',
     ]
     apart = ' '.join(f'--ignore {path}' for path in ('test/ros', *paths))
     options = '-n logical --dist loadfile --no-loadscope-reorder'
