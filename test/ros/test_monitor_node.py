@@ -115,7 +115,7 @@ def flight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flight]:
 
 def test_a_machine_is_published_in_the_units_of_the_message(flight: Flight) -> None:
     cockpit = flight.cockpit
-    state = cockpit.wait_for(lambda s: math.isfinite(s.module_power))
+    state = cockpit.wait_for(lambda s: math.isfinite(s.module_power + s.gpu + s.temperature))
     assert state.gpu == pytest.approx(43.7, abs=0.01)
     assert state.memory == pytest.approx(25.0)
     assert state.cpu_clock == pytest.approx((1.5104e9,) * 6)
