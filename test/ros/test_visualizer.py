@@ -31,7 +31,14 @@ class Screen(Stage):
         self.looker = bystander.node
         self._tracks = self.looker.create_publisher(msg.TrackArray, names.TRACKS, qos.RESULT)
         self._pictures = self.looker.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
-        self.wait_until(lambda: self._tracks.get_subscription_count() == 2)  # and the bystander
+        topic = self._tracks.topic_name
+        self.wait_until(
+            lambda: (
+                {'visualizer', 'bystander'}
+                <= {end.node_name for end in self.looker.get_subscriptions_info_by_topic(topic)}
+                and self._tracks.get_subscription_count() >= 2
+            )
+        )
 
     def hear(self, kind: type, topic: str) -> list[Any]:
         """Return what will have come on a topic."""
