@@ -181,7 +181,9 @@ def test_a_model_answers_and_describes_and_its_claim_ends_within_its_lease_when_
         with listening(folder, says):
             asker = Asker(bystander)
             said = asker.ask(PEOPLE)
-            assert said.phases == ['waiting', 'encoding', 'decoding']
+            # The last may be on its way when the answer is there.
+            assert said.phases[:2] == ['waiting', 'encoding']
+            assert said.phases[2:] in ([], ['decoding'])
             assert (said.answer.model, [*said.answer.model_tracks]) == ('They walk together.', [2])
             assert asker.say(PEOPLE).endswith('the model says: They walk together.')
             bystander.wait_until(lambda: len(demands) >= 2)

@@ -244,8 +244,8 @@ def test_the_command_line_writes_the_report_and_says_where(
     assert report['mode'] == 'live'
     assert report['windows'] - 2 <= report['decisions'] <= report['windows']
     camera = report['units']['camera']
-    # A busy machine may be late for the first few.
-    assert UNITS['camera'] - camera['encoded'] - camera['dropped'] <= 5
+    # Raw pictures that nobody had time for are not encoded.
+    assert 0 < camera['encoded'] + camera['dropped'] <= UNITS['camera']
     assert report['software']['bundle'] == 'tiny.onnx'
     assert report['resources']['cpu_s'] > 0.0
     assert {p.name for p in (tmp_path / 'out/logs').glob('*_encoder.log')} == {
