@@ -76,8 +76,11 @@ def evaluate_bundle(
     Every figure has a 95 % interval from drawing seeds anew. What was judged before is kept:
     a run that is cut short goes on where it was.
     """
-    if enter and configurations is Configurations.FULL:
-        raise typer.BadParameter('--enter needs every configuration; leave out --configurations')
+    if enter and (pictures or levels or configurations is Configurations.FULL):
+        raise typer.BadParameter(
+            '--enter needs every configuration; leave out --levels, --configurations and '
+            '--pictures'
+        )
     if pictures:
         _evaluate_detector(bundle, flights, most, pictures, levels, out)
         return

@@ -224,8 +224,8 @@ def _require(kind: PolicyKind, alone: bool, latency_limit: float, plugins: Plugi
         raise EvaluationError(f'{kind.name} encodes before a window ends: none is alone')
     if kind.needs and getattr(plugins, kind.needs) is None:
         raise UnmeasuredError(
-            f'{kind.name} needs a trained plug-in, and the bundle brings none: mmedge lab train '
-            'fit imputer'
+            f'{kind.name} needs a trained plug-in, and the bundle brings none; shipped bundles '
+            'do, and mmedge lab train fit imputer trains that of imputation'
         )
     low, high = _LIMITS
     if not low <= latency_limit <= high:

@@ -35,7 +35,10 @@ GATING, SELECTION, IMPUTATION = 'modality_gating', 'model_selection', 'imputatio
 _FIELDS = {GATING: POLICY_FIELDS, SELECTION: POLICY_FIELDS, IMPUTATION: PERSON_FIELDS}
 _NUMBERS = {GATING: ('threshold',), SELECTION: ('margin',), IMPUTATION: ('least', 'scale')}
 _FORMAT = 1
-_REMEDY = 'train it again: mmedge lab train fit imputer'
+_REMEDY = (
+    'take the rivals of a shipped bundle; only imputation can be trained, '
+    'train it again: mmedge lab train fit imputer'
+)
 
 
 class Choices(NamedTuple):
@@ -148,7 +151,7 @@ def read_rivals(folder: Path, bundle: Path) -> Rivals:
     if index.get('encoders') != encoders_digest(bundle):
         raise EvaluationError(
             f'{folder} was trained for other encoders ({shown(index.get("bundle"))}) than those '
-            f'of {bundle.name}; train it for these with mmedge lab train fit imputer'
+            f'of {bundle.name}; {_REMEDY}'
         )
     choices = choices_of(bundle)
     outputs = {GATING: 1, SELECTION: len(choices.levels), IMPUTATION: OUTPUTS}
@@ -225,4 +228,4 @@ def network_from(
     try:
         return DenseNetwork(**read_numbers(content, shapes, {'fields': fields}))
     except ValueError as err:
-        raise EvaluationError(f'{where} is no network ({err}); train the rivals again') from err
+        raise EvaluationError(f'{where} is no network ({err}); {_REMEDY}') from err

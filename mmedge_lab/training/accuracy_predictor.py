@@ -229,10 +229,11 @@ def fit_predictor(
         },
         'penalties': [str(learnt.height), str(learnt.shape)],
     }
-    (folder / WEIGHTS).unlink(missing_ok=True)
     if learnt.is_used:
         write_files(folder, {WEIGHTS: surface_bytes(learnt.surface)})
         entry['network'] = file_entry(folder / WEIGHTS)
     enter_section(folder, SECTION, entry)
+    if not learnt.is_used:
+        (folder / WEIGHTS).unlink(missing_ok=True)
     replayed.remove()
     return learnt

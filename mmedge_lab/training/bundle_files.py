@@ -24,6 +24,7 @@ from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import REAL, SIMULATED
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.feature_grid import GRID_FORMAT
+from mmedge_ros.report.report_files import write_files
 
 LICENCE = (
     'The weights were trained by this project from random numbers on pictures of its own '
@@ -96,12 +97,12 @@ def enter_section(folder: Path, name: str, content: Mapping[str, Any]) -> None:
     """Enter a section into a bundle's manifest in place of an earlier one; the rest stays.
 
     :param content: plain values
-    :raises OSError: if it cannot be written
+    :raises ReportError: if it cannot be written; it is whole then as before
     """
     path = folder / MANIFEST
     text = without_entry(path.read_text(encoding='utf-8'), name)
     text += yaml.safe_dump({name: content}, sort_keys=False, width=96, default_flow_style=None)
-    path.write_text(text, encoding='utf-8')
+    write_files(folder, {MANIFEST: text.encode()})
 
 
 def file_entry(path: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import io
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -48,8 +49,8 @@ class FlightArrays:
             digest = flight_digest(path)
             if digest in known:
                 raise TrainingError(
-                    f'{path} is the same flight as {known[digest]}; what was learnt from '
-                    'certifies and judges nothing: give each set flights of its own'
+                    f'{path} is the same flight as {known[digest]}; give each flight once: what '
+                    'was learnt from certifies and judges nothing'
                 )
             known[digest] = path
             self._folders[path] = self._folder / digest[:12]
@@ -81,8 +82,10 @@ class FlightArrays:
         return [_kept(file) for file in files.values()]
 
     def remove(self) -> None:
-        """Remove all that was kept."""
-        shutil.rmtree(self._work, ignore_errors=True)
+        """Remove what was kept; the folder stays where others keep something there."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        with suppress(OSError):
+            self._work.rmdir()
 
 
 def _make(make: MakeArrays, path: Path, number: int, file: Path, on_share: OnShare) -> None:

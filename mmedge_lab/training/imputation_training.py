@@ -7,6 +7,7 @@ the network learns whether they are in the missing one, and how far they have mo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest, open_bundle
 from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_lab.judging.judged_flight import encoded_with_truth
@@ -29,7 +31,12 @@ from mmedge_lab.policies.policy_run import levels_needed
 from mmedge_lab.policies.scheduled_replay import StoredFeatures
 from mmedge_lab.policies.settings import STATED
 from mmedge_lab.policies.steering import Plugins
-from mmedge_lab.policies.trained_rivals import FOLDER, encoders_digest, write_rivals
+from mmedge_lab.policies.trained_rivals import (
+    FOLDER,
+    bundle_rivals,
+    encoders_digest,
+    write_rivals,
+)
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.checkpoint import work_beside
 from mmedge_lab.training.dense_training import (
@@ -186,6 +193,10 @@ def fit_imputer(
             'imputation': facts,
         },
     }
-    write_rivals(folder / FOLDER, folder, Plugins(imputation=imputer), content)
+    try:
+        others = bundle_rivals(folder).plugins
+    except EvaluationError:  # damaged, or of other encoders
+        others = Plugins()
+    write_rivals(folder / FOLDER, folder, replace(others, imputation=imputer), content)
     collected.remove()
     return facts

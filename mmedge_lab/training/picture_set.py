@@ -126,12 +126,13 @@ def open_pictures(folder: Path) -> PictureSet:
             'makes some, or name a folder with images/NAME.jpg beside labels/NAME.txt'
         )
     files = [path.name for path in paths]
+    objects = counted(folder, files)
     digest = hashlib.sha256()
     for path in paths:
         labels = _rows(folder / 'labels' / path.name)
         digest.update(f'{path.name} {path.stat().st_size} {labels.tolist()}'.encode())
     facts = [{'name': folder.name}]
-    return PictureSet(folder, digest.hexdigest(), files, facts, counted(folder, files))
+    return PictureSet(folder, digest.hexdigest(), files, facts, objects)
 
 
 def counted(folder: Path, files: Sequence[str]) -> dict[str, int]:
@@ -147,7 +148,7 @@ def counted(folder: Path, files: Sequence[str]) -> dict[str, int]:
                 counts[CLASSES[int(row[0])]] += 1
         except (ValueError, IndexError) as err:
             classes = ', '.join(f'{n} {label}' for n, label in enumerate(CLASSES))
-            raise _damaged(path, f'{err}; classes are {classes}') from err
+            raise _damaged(path.with_suffix('.txt'), f'{err}; classes are {classes}') from err
     return counts
 
 

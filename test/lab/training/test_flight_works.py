@@ -37,5 +37,8 @@ def test_arrays_are_made_once_of_each_flight_and_kind(tmp_path: Path) -> None:
     next((tmp_path / 'work').glob('*/*/other.npz')).write_bytes(b'PK nonsense')
     with pytest.raises(TrainingError, match='run the same command again'):
         arrays.of('some', make, silent, kind='other')
+    (tmp_path / 'work/checkpoint.pt').write_bytes(b'of another training')
+    before = len(list((tmp_path / 'work').iterdir()))
     arrays.remove()
-    assert not (tmp_path / 'work').exists()
+    assert len(list((tmp_path / 'work').iterdir())) == before - 1
+    assert (tmp_path / 'work/checkpoint.pt').exists()

@@ -54,7 +54,10 @@ def test_pictures_of_ones_own_are_read_in_that_layout(tmp_path: Path) -> None:
     assert [len(pictures.load(number).objects) for number in range(2)] == [0, 1]
     np.testing.assert_allclose(pictures.load(1).objects, [[0, 24.0, 12.0, 40.0, 36.0]])
     (tmp_path / 'labels/walk.txt').write_text('7 0.5 0.5 0.25 0.5\n')
-    with pytest.raises(TrainingError, match=r'walk.png .* classes are 0 person, 1 cyclist'):
+    with pytest.raises(TrainingError, match=r'walk.txt .* classes are 0 person, 1 cyclist'):
+        open_pictures(tmp_path)
+    (tmp_path / 'labels/walk.txt').write_text('0 0.5 0.5 0.25 0.5 0.75 0.5\n')
+    with pytest.raises(TrainingError, match=r'walk.txt'):
         open_pictures(tmp_path)
 
 
