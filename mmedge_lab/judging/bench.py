@@ -212,7 +212,7 @@ def listed(key: str, text: str, least: float, most: float) -> tuple[float, ...]:
     found = []
     for part in text.split(','):
         try:
-            found.append(float(part.strip().removesuffix('%')))
+            found.append(float(part))
         except ValueError:
             found.append(math.nan)
         if not least <= found[-1] <= most:

@@ -22,7 +22,7 @@ from mmedge_ros.report.report_files import write_files
 
 _DIGITS = 5
 _NOTHING = '–'
-_END = '<!-- Made of the table above this line; what stands below it is kept. -->'
+_END = '<!-- What stands above this line is made anew; what stands below it is kept. -->'
 
 
 class Drawn(NamedTuple):

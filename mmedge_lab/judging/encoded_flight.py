@@ -42,7 +42,7 @@ from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.camera.image import decode_half_grey, decode_image, half_grey
 
-_NO_GRID, _NO_EMBEDDING = np.zeros((0, 0, 0), np.float16), np.zeros(0, np.float32)
+_NO_EMBEDDING = np.zeros(0, np.float32)
 
 
 class _Greys(NamedTuple):
@@ -184,11 +184,9 @@ class StoredEncoder:
             self.memory.forget()
         features = self._stored(unit, configuration, configuration_id)
         if followed is not None:
-            return replace(
-                features,
+            return features.without_grid(
                 detections=followed,
                 followed=True,
-                grid=_NO_GRID,
                 embedding=_NO_EMBEDDING,
                 appearance=Appearance(),
             )

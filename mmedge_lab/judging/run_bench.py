@@ -55,15 +55,15 @@ def judge(
     anew = tuple(row for row in bench.rows if row not in kept)
     found = Judged({}, {})
     with tempfile.TemporaryDirectory() as temporary:
-        parts = [(kept, folder, jobs), (anew, Path(temporary), 1)]
+        parts = [(kept, bench.key, folder, jobs), (anew, '', Path(temporary), 1)]
         parts = [part for part in parts if part[0]]
-        for place, (rows, into, processes) in enumerate(parts):
+        for place, (rows, key, into, processes) in enumerate(parts):
 
             def advance(share: float, whole: int, place: int = place) -> None:
                 if on_progress:
                     on_progress((place + share) / len(parts), whole)
 
-            of = _judged(replace(bench, rows=rows), into, processes, advance)
+            of = _judged(replace(bench, rows=rows, key=key), into, processes, advance)
             found = Judged({**found.results, **of.results}, {**found.unmeasured, **of.unmeasured})
     return found
 
@@ -83,7 +83,12 @@ def _judged(bench: Bench, folder: Path, jobs: int, on_progress: OnProgress) -> J
 
 
 def _depends_on(about: str, subject: Subject) -> str:
-    """Return what the sums of a subject depend on; all of its flight is read for that."""
+    """Return what the sums of a subject depend on; '' where nothing is kept.
+
+    All of its flight is read for that.
+    """
+    if not about:
+        return ''
     path = subject.path
     digest = flight_digest(path) if path and path.is_dir() else str(path)
     return hashlib.sha256(f'{about} {software_digest()} {digest}'.encode()).hexdigest()

@@ -36,9 +36,9 @@ _HEAD_START_NS = 3 * NS_PER_S
 
 
 class Steering:
-    """Chooses configurations, by what it is told; instants in ns on the recording's clock.
+    """Chooses configurations by the events of a replay; instants in ns on the recording's clock.
 
-    What a method is not overridden for makes no difference to the choice.
+    Events whose method is not overridden make no difference to the choice.
     """
 
     def unit_arrived(
