@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from mmedge_ros.adaptation import ConfigurationError
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
 from mmedge_ros.core.data_types import CAMERA, ModalityConfiguration
-from mmedge_ros.core.untrusted_files import shown
+from mmedge_ros.core.untrusted_files import is_number, shown
 
 FloatArray = NDArray[np.float64]
 
@@ -167,8 +167,8 @@ def bundle_accuracy(content: Mapping[str, Any], space: ConfigurationSpace) -> Ac
 
 def _row(where: str, row: Any, space: ConfigurationSpace) -> tuple[int | None, float]:
     """Return the configuration a row is about, None for one that cannot be chosen."""
-    value = row.get('value') if isinstance(row, Mapping) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+    value: Any = row.get('value') if isinstance(row, Mapping) else None
+    if not is_number(value, 0.0, 1.0):
         raise ConfigurationError(f'{where}: the value must be in 0..1, not {shown(value)}')
     parts = []
     for options in space.modalities:

@@ -15,7 +15,7 @@ import yaml
 from mmedge_ros.core import RecordError
 from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml, shown
+from mmedge_ros.core.untrusted_files import PlainYamlError, is_number, load_plain_yaml, shown
 
 _MAX_BYTES = 200_000
 # Measured on a flight with six people, JPEG of 640 x 480 px decoded: 1.6 ms to follow, 10.4 ms to
@@ -118,7 +118,7 @@ def read_profile(path: Path) -> DeviceProfile:
 
 def _quantiles(path: Path, name: str, values: Any) -> tuple[float, ...]:
     numbers = values if isinstance(values, list) else []
-    usable = all(isinstance(v, int | float) and 0.0 <= v <= 1e6 for v in numbers)
+    usable = all(is_number(v, 0.0, 1e6) for v in numbers)
     if len(numbers) != len(PROBABILITIES) or not usable or sorted(numbers) != numbers:
         raise RecordError(
             f'{path}: stage {name!r} needs {len(PROBABILITIES)} ascending times in '

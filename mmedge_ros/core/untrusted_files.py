@@ -109,7 +109,7 @@ def load_shallow_yaml(raw: bytes, anchors: bool = True) -> Any:
 
 
 def is_number(value: Any, least: float, most: float) -> bool:
-    """Whether a value of such a file is a number within bounds; NaN and truth values are none."""
+    """Whether a value of such a file is a number within bounds; NaN and booleans are not."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
     return known and least <= value <= most
 

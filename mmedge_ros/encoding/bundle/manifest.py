@@ -239,7 +239,11 @@ class Manifest:
 
 
 def _read(path: Path) -> Any:
-    if not path.is_file():
+    try:
+        is_there = path.is_file()
+    except OSError:
+        is_there = True  # `read_bounded` says why it cannot be read
+    if not is_there:
         raise EncodingError(
             f'{path.parent} is no model bundle: it has no {MANIFEST}; name a bundle folder or an '
             '.onnx or .pt file'

@@ -13,6 +13,7 @@ from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.geometry.sensor_poses import CAMERA_FRAME, RADAR_FRAME
 from mmedge_ros.geometry.transforms import format_static_transform, with_prefix
+from mmedge_ros.questions.model_client import is_endpoint
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_session import replay_detector
 from mmedge_ros.replay.parameter_file import pipeline_parameters
@@ -205,7 +206,7 @@ def _has_questions(options: GraphOptions) -> bool:
 
 def _questions(options: GraphOptions) -> dict[str, Any]:
     model, projector = options.model, options.projector
-    is_file = bool(model) and '://' not in model and not model.startswith('unix:')
+    is_file = bool(model) and not is_endpoint(model)
     return {
         'model': str(Path(model).resolve()) if is_file else model,
         'projector': str(Path(projector).resolve()) if projector else '',
