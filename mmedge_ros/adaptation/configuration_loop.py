@@ -120,10 +120,10 @@ class ConfigurationLoop:
         self.reasons: tuple[str, ...] = ()
         self._limit = p.latency_limit
         self._decided_at = math.inf
-        # What was chosen last, before bounds; its number in the space; the reasons it has.
+        # What was chosen last, before bounds; its number in the space; why no more was allowed.
         self._wanted = Configuration()
         self._index: int | None = None
-        self._told: tuple[str, ...] = ()
+        self._limiting: tuple[str, ...] = ()
 
     @property
     def current(self) -> Configuration | None:
@@ -211,9 +211,9 @@ class ConfigurationLoop:
         allowed = within if within.any() else allowed
         chosen, forced = self._chosen(predicted, accuracy, allowed, now)
         before, parts = self._wanted.modalities, self._space.parts(chosen.index)
-        if parts == before and self.reasons == self._told:
+        if parts == before and self.reasons == self._limiting:
             return
-        self._told = self.reasons
+        self._limiting = self.reasons
         # Numbers that only put configurations in order are no accuracy.
         known = float(accuracy[chosen.index]) if self._predictor.is_measured else math.nan
         self._wanted = Configuration(

@@ -38,8 +38,8 @@ class OptimizerParameters:
 
     certainty: float = parameter(
         0.95,
-        'Probability with which a configuration must keep the latency limit: scatter and '
-        'uncertainty together. Higher means fewer late decisions at less accuracy',
+        'probability with which a configuration must keep the latency limit: the higher, the '
+        'fewer late decisions, at less accuracy',
         minimum=0.5,
         maximum=0.999,
     )

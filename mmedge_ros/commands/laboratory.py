@@ -7,7 +7,7 @@ from typing import Any
 
 # The distribution `mmedge-lab` names what it offers by entry points of this group.
 GROUP = 'mmedge_ros.laboratory'
-REMEDY = 'the laboratory is not installed; docs/install.md says how it is'
+REMEDY = 'the laboratory is not installed; see docs/install.md'
 
 
 def offered(name: str) -> Any:

@@ -220,7 +220,7 @@ def _track_summary(track: Trajectory) -> dict[str, Any]:
 
 
 def _recognition(record: RunRecord) -> dict[str, Any] | None:
-    """Return where labels were from, and all novelties; None for a run without a recogniser.
+    """Return where labels were from, and the first novelties; None without a recogniser.
 
     ``labels`` counts each track in each decision: by the detector, by a look in full, recalled by
     the semantic memory, or reused from an earlier look. ``at_s`` of a novelty is since the first
