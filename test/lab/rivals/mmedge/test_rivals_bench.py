@@ -62,7 +62,7 @@ def test_rivals_that_were_not_trained_are_not_measured_and_those_that_are_named_
     without = run(place, *asked)
     assert without.exit_code == 0, without.output
     assert rows(place)['imputation'] == rows(place)['ours_without_aggregation'] == {}
-    assert 'the bundle brings none: mmedge lab train' in without.stderr
+    assert 'mmedge lab train fit imputer trains that of imputation' in without.stderr
     write_rivals(place / 'rivals', place / 'tiny', plugins_for(place / 'tiny'))
     with_them = run(place, *asked, '--set', f'trained={place / "rivals"}')
     assert with_them.exit_code == 0, with_them.output
