@@ -59,12 +59,6 @@ BENCHES: Mapping[str, BenchEntry] = {
     'fusion': BenchEntry(
         f'{_MMEDGE}.fusion_bench', 'Feature fusion trained with and without its parts.'
     ),
-    'gate': BenchEntry(
-        f'{_MMEDGE}.gate_bench', "A bundle's gate beside a lower rate of the camera and reuse."
-    ),
-    'predictor': BenchEntry(
-        f'{_MMEDGE}.predictor_bench', 'Choices by the accuracy predictor beside the table.'
-    ),
     'questions': BenchEntry(
         'mmedge_lab.judging.questions', 'Typed questions answered from tracks, beside true ones.'
     ),
@@ -104,12 +98,6 @@ BENCHES: Mapping[str, BenchEntry] = {
     ),
     'optimizer': BenchEntry(
         f'{_MMEDGE}.optimizer_bench', 'The optimiser beside exhaustive search, and its time.'
-    ),
-    'contention': BenchEntry(
-        f'{_MMEDGE}.contention_bench', 'Latencies that change without notice, in tables.'
-    ),
-    'radar-stream': BenchEntry(
-        f'{_MMEDGE}.tlv_mutation', "The radar's parser fed with damaged streams."
     ),
     'rivals': BenchEntry(
         'mmedge_lab.rivals.mmedge.rivals_bench',

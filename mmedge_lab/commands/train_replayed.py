@@ -80,7 +80,7 @@ def train_gate(
     It learns from flights replayed with early decisions made at random, and is certified by
     whole flights that it did not learn from. What was replayed before is kept: a run that is cut
     short goes on where it was. Where nothing can be certified no bundle is written. `mmedge lab
-    bench gate` says what the gate saves and loses beside a lower rate of the camera and reuse.
+    bench rivals` flies a bundle with its gate and without (`ours_without_skipping`).
     """
     with plain_errors():
         from mmedge_lab.simulation.flight_folder import flights_in

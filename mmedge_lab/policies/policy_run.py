@@ -23,14 +23,23 @@ from mmedge_lab.policies.scheduled_replay import StoredFeatures, replay_schedule
 from mmedge_lab.policies.settings import PolicySettings, ServiceTimes, slowed
 from mmedge_lab.policies.steering import ChooserSteering, Plugins
 from mmedge_lab.policies.window_policies import Blocking, NonBlocking
-from mmedge_ros.adaptation.accuracy_predictor import AccuracyPredictor
-from mmedge_ros.adaptation.bundle_configurations import bundle_predictor, bundle_space
+from mmedge_ros.adaptation.accuracy_predictor import (
+    AccuracyPredictor,
+    AccuracyTable,
+    bundle_accuracy,
+)
+from mmedge_ros.adaptation.bundle_configurations import (
+    bundle_predictor,
+    bundle_space,
+    manifest_of,
+)
 from mmedge_ros.adaptation.caps_policy import BadCaps, CapsParameters, WorryingCaps
 from mmedge_ros.adaptation.configuration_loop import (
     ConfigurationLoop,
     ConfigurationLoopParameters,
 )
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
+from mmedge_ros.adaptation.learned_accuracy import LearnedAccuracy
 from mmedge_ros.adaptation.power_policy import NEVER
 from mmedge_ros.adaptation.unit_time_profile import (
     UnitTimeProfile,
@@ -73,6 +82,7 @@ class Choosing(Enum):
     DEFAULT = "the highest rates and the bundle's default level"
     OPTIMISER = 'the optimiser'
     PROFILE = 'the optimiser, which believes its profile for ever'
+    TABLE = 'the optimiser, by the table of accuracies alone, whatever the scene'
     PLUGIN = 'a trained chooser'
 
 
@@ -121,6 +131,7 @@ _KINDS = (
     _ours_without('reuse', reuses=False),
     _ours_without('optimiser', choosing=Choosing.DEFAULT, reuses=False),
     _ours_without('calibration', choosing=Choosing.PROFILE),
+    _ours_without('predictor', choosing=Choosing.TABLE),
     _ours_without('skipping', skips=False),
     PolicyKind(Blocking('ours_without_pipelining', cached=True), Choosing.OPTIMISER),
     _ours_without('aggregation', aggregates=False),
@@ -239,6 +250,7 @@ class _Choices(NamedTuple):
 
     space: ConfigurationSpace
     predictor: AccuracyPredictor
+    table: AccuracyTable | None
     default: str
 
 
@@ -250,7 +262,8 @@ def _choices(
 ) -> _Choices:
     space = bundle_space(folder, (CAMERA, RADAR), RATES, camera_reuse)
     predictor = bundle_predictor(folder, space).predictor
-    return _Choices(space, predictor, model_levels(folder)[1])
+    table = bundle_accuracy(manifest_of(folder), space)
+    return _Choices(space, predictor, table, model_levels(folder)[1])
 
 
 def _configuration(kind: PolicyKind, choices: _Choices) -> Configuration:
@@ -277,9 +290,15 @@ def _steering(
     if kind.choosing is Choosing.PLUGIN:
         chooser = getattr(plugins, kind.needs)
         return lambda: ChooserSteering(chooser, round(windows.window * NS_PER_S))
-    if kind.choosing not in (Choosing.OPTIMISER, Choosing.PROFILE):
+    if kind.choosing not in (Choosing.OPTIMISER, Choosing.PROFILE, Choosing.TABLE):
         return None
-    learns = kind.choosing is Choosing.OPTIMISER
+    learns = kind.choosing is not Choosing.PROFILE
+    if kind.choosing is Choosing.TABLE:
+        if not isinstance(choices.predictor, LearnedAccuracy) or choices.table is None:
+            raise UnmeasuredError(
+                'the bundle holds no predictor; `mmedge lab train fit predictor` makes one'
+            )
+        choices = choices._replace(predictor=choices.table)
     return lambda: OptimiserSteering(_loop(choices, profile, windows.deadline), learns)
 
 

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums, listed
-from mmedge_lab.rivals.mmedge.published_tables import PublishedTables, read_tables
-from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
+from mmedge_ros.adaptation.configuration_space import (
+    Axis,
+    ConfigurationGrid,
+    ConfigurationSpace,
+    ModalityOptions,
+)
 from mmedge_ros.adaptation.factorised_latency import FactorisedLatency
 from mmedge_ros.adaptation.optimizer import Optimizer
 from mmedge_ros.adaptation.unit_time_profile import StageTime, UnitTimeProfile
 
 FloatArray = NDArray[np.float64]
+# The names chosen at each depth of a table.
+_Place: TypeAlias = tuple[str, ...]
 
-SWEEP = 400
+# Latency limits, s, and how many more over the whole range of a table.
+LIMITS, SWEEP = (0.06, 0.08, 0.12, 0.14, 0.16), 400
 _ROUNDS = 200
 _CERTAINTY = 0.95
 _SIDES = (3, 4, 5, 6, 7)
@@ -44,12 +55,18 @@ _FIGURES = {
 }
 
 
-def bench(request: BenchRequest, *, limits_ms: str = '60,80,120,140,160') -> Bench:
+class PublishedTables(NamedTuple):
+    """Tables of one task: (size,) mean accuracy in 0..1, and latencies in s by file."""
+
+    grid: ConfigurationGrid
+    accuracy: FloatArray
+    latencies: Mapping[Path, FloatArray]
+
+
+def bench(request: BenchRequest) -> Bench:
     """Compare answers with exhaustive search, and time them.
 
     Inputs are a table of percent and tables of ms, those published with the paper by default.
-
-    :param limits_ms: latency limits by commas
     """
     accuracy, *latencies = request.inputs or published_tables()
     tables = read_tables(accuracy, latencies)
@@ -57,7 +74,7 @@ def bench(request: BenchRequest, *, limits_ms: str = '60,80,120,140,160') -> Ben
     rows = []
     for path, latency in tables.latencies.items():
         ends = latency.min(), latency.max()
-        wanted = {f'{ms:g} ms': [ms / 1e3] for ms in listed('limits_ms', limits_ms, 1e-3, 1e6)}
+        wanted = {f'{1e3 * limit:g} ms': [limit] for limit in LIMITS}
         wanted[f'{SWEEP} limits'] = np.linspace(
             sweep[0] * ends[0], sweep[-1] * ends[1], SWEEP
         ).tolist()
@@ -77,7 +94,7 @@ def bench(request: BenchRequest, *, limits_ms: str = '60,80,120,140,160') -> Ben
     )
 
 
-def published_tables(names: Sequence[str] = ('H', 'C64', 'C50')) -> tuple[Path, ...]:
+def published_tables() -> tuple[Path, ...]:
     """Return the accuracy table and the latency tables that were published with the paper.
 
     :raises EvaluationError: if they are not below $MMEDGE_DATA
@@ -87,10 +104,45 @@ def published_tables(names: Sequence[str] = ('H', 'C64', 'C50')) -> tuple[Path, 
         raise EvaluationError(
             f'name an accuracy table and latency tables, or set {_DATA} to a folder with {_FOLDER}'
         )
-    return (
-        folder / 'accuracy_table.json',
-        *(folder / f'latency_table_{name}.json' for name in names),
-    )
+    names = (f'latency_table_{name}' for name in ('H', 'C64', 'C50'))
+    return tuple(folder / f'{name}.json' for name in ('accuracy_table', *names))
+
+
+def read_tables(accuracy: Path, latencies: Sequence[Path]) -> PublishedTables:
+    """Read an accuracy table and the latency tables that belong to it.
+
+    They are JSON objects nested by what is chosen, such as video model, rate, audio model and
+    chunk. A latency table ends in milliseconds, an accuracy table in an object, class -> percent.
+    Axes and their order are those of the first latency table.
+
+    :raises EvaluationError: if they cannot be read, or do not hold the same configurations
+    """
+    try:
+        read = {path: _cells(json.loads(path.read_bytes())) for path in latencies}
+        places = list(next(iter(read.values())))
+        values = [tuple(dict.fromkeys(keys)) for keys in zip(*places, strict=True)]
+        axes = [Axis(f'choice {number}', keys) for number, keys in enumerate(values, 1)]
+        percents: dict[_Place, list[float]] = {}
+        for (*place, _), percent in _cells(json.loads(accuracy.read_bytes())).items():
+            percents.setdefault(tuple(place), []).append(percent)
+        order = list(product(*values))
+        return PublishedTables(
+            ConfigurationGrid(axes),
+            np.array([math.fsum(percents[p]) / len(percents[p]) for p in order]) / 100.0,
+            {path: np.array([of[p] for p in order]) / 1e3 for path, of in read.items()},
+        )
+    except (OSError, ValueError, KeyError, TypeError, StopIteration) as err:
+        raise EvaluationError(
+            f'{accuracy} and its latency tables cannot be read together ({err!r}); give tables '
+            'in the format published with the MMEdge paper'
+        ) from err
+
+
+def _cells(node: Any, place: _Place = ()) -> dict[_Place, float]:
+    """Return the number of every place of nested objects."""
+    if not isinstance(node, dict):
+        return {place: float(node)}
+    return {at: n for key, below in node.items() for at, n in _cells(below, (*place, key)).items()}
 
 
 def exhaustive_choice(

@@ -82,13 +82,6 @@ def test_pictures_are_measured_both_ways_at_both_sizes(tmp_path: Path) -> None:
         assert 'image' in table['rows'][0]['against']
 
 
-def test_the_parser_of_the_radar_survives_damaged_streams(tmp_path: Path) -> None:
-    result = run('bench', 'radar-stream', '--set', 'count=50', '--out', tmp_path)
-    assert result.exit_code == 0, result.output
-    (row,) = json.loads((tmp_path / 'radar-stream.json').read_text())['tables'][0]['rows']
-    assert row['values']['streams']['value'] == 50.0
-
-
 @pytest.mark.parametrize(
     ('options', 'words'),
     [

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from configuration_examples import write_all
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import BenchRequest
@@ -40,15 +42,26 @@ def test_made_up_configurations_are_all_different() -> None:
     assert quantiles.max() > 3 * quantiles.min()
 
 
-def test_every_limit_of_every_table_is_answered(tmp_path: Path) -> None:
-    accuracy, quiet, busy = write_all(tmp_path)
-    made = bench(BenchRequest((accuracy, quiet, busy)), limits_ms='50,1')
-    results = judge(made.only(['50 ms', '1 ms', '400 limits']), tmp_path).results
-    assert [of['feasible'] for of in results['quiet: 50 ms']] == [1]
-    assert results['quiet: 1 ms'][0]['latency'] == pytest.approx(20.0)
-    for sums in (results['quiet: 400 limits'][0], results['busy: 400 limits'][0]):
-        assert set(sums['regret']) == {0.0}  # type: ignore[arg-type]
-        assert (sums['wrong'], sums['answers']) == (0, 400)
+def test_every_limit_of_a_table_is_answered(tmp_path: Path) -> None:
+    cells = list(product(range(2), range(3), range(2)))
+    tables = {
+        'accuracy': {c: {'left': f'{58 + 10 * c[0] + 5 * c[1]}', 'right': 62} for c in cells},
+        'quiet': {c: 20.0 + 15 * c[0] + 10 * c[1] + 2 * c[2] for c in cells},
+    }
+    for name, of in tables.items():
+        nested: dict[str, Any] = {}
+        for (m, r, s), value in of.items():
+            nested.setdefault(f'model {m}', {}).setdefault(f'{r} Hz', {})[f'sound {s}'] = value
+        (tmp_path / f'{name}.json').write_text(json.dumps(nested))
+    inputs = tuple(tmp_path / f'{name}.json' for name in tables)
+    results = judge(bench(BenchRequest(inputs)).only(['60 ms', '400 limits']), tmp_path).results
+    # The most accurate of the three rates and two models that take 60 ms at most.
+    assert results['quiet: 60 ms'][0]['accuracy'] == pytest.approx((78 + 62) / 2)
+    every = results['quiet: 400 limits'][0]
+    assert set(every['regret']) == {0.0}  # type: ignore[arg-type]
+    assert (every['wrong'], every['answers']) == (0, 400)
+    with pytest.raises(EvaluationError, match='cannot be read together'):
+        bench(BenchRequest(inputs[::-1]))
 
 
 def test_published_tables_are_answered_without_regret(data_folder: Path, tmp_path: Path) -> None:
