@@ -81,20 +81,12 @@ BENCHES: Mapping[str, BenchEntry] = {
     'model': BenchEntry(
         f'{_MMEDGE}.model_bench', 'What language models of your own take (MODEL.gguf...).'
     ),
-    'latency': BenchEntry(
-        f'{_MMEDGE}.latency_bench', 'This graph live beside graphs that wait for windows.'
-    ),
-    'overload': BenchEntry(
-        f'{_MMEDGE}.overload_bench', 'More pictures than can be encoded, live.'
+    'live': BenchEntry(
+        f'{_MMEDGE}.live_bench',
+        'This graph live beside graphs that wait, overloaded, limited and described.',
     ),
     'fixed': BenchEntry(
         f'{_MMEDGE}.held_bench', 'The optimiser beside every fixed configuration.'
-    ),
-    'adaptation': BenchEntry(
-        f'{_MMEDGE}.cpu_step_bench', 'A processor taken away in steps, live, with and without.'
-    ),
-    'describing': BenchEntry(
-        f'{_MMEDGE}.described_bench', 'Decisions beside a language model (MODEL.gguf FLIGHT).'
     ),
     'optimizer': BenchEntry(
         f'{_MMEDGE}.optimizer_bench', 'The optimiser beside exhaustive search, and its time.'
