@@ -25,12 +25,11 @@ from mmedge_ros.commands.options import (
     SetArgument,
     argument,
     flag,
-    frame_span,
     option,
 )
 
-# Panels of help.
-TRUTH, ABLATIONS = 'Without ground truth', 'Ablations'
+# Panel of help.
+ABLATIONS = 'Ablations'
 
 train_app = CommandGroup(
     no_args_is_help=True, help='Train networks on flights with ground truth; needs torch.'
@@ -192,18 +191,6 @@ def fusion(
             file_okay=False,
         ),
     ] = None,
-    teacher: Annotated[
-        str,
-        option(
-            '--pseudo-labels',
-            'DETECTOR',
-            'weights, bundle or name of a detector: its boxes are taken to be true',
-            TRUTH,
-        ),
-    ] = '',
-    frames: Annotated[
-        str, option('--frames', 'FIRST:LAST', 'camera frames that are labelled so', TRUTH)
-    ] = '',
     without: Annotated[
         list[Part] | None,
         option('--without', '', 'leave out a part of the aggregation, repeatable', ABLATIONS),
@@ -212,19 +199,13 @@ def fusion(
 ) -> None:
     """Train feature fusion on top of trained detectors and write all of it as a bundle.
 
-    Levels of camera and radar, temporal aggregation and fusion head. Where the flights have no
-    ground truth, a detector can stand in for it with --pseudo-labels. A training that was cut
+    Levels of camera and radar, temporal aggregation and fusion head. A training that was cut
     short goes on where it was.
     """
-    first, last = frame_span(frames)
-    if frames and not teacher:
-        raise typer.BadParameter('it is for --pseudo-labels only', param_hint='--frames')
     with plain_errors():
         from mmedge_lab.training.epoch_training import fastest_precision, usual_threads
         from mmedge_lab.training.fusion_session import FusionRequest, train_fusion
         from mmedge_lab.training.fusion_settings import FusionSettings
-        from mmedge_lab.training.teacher import Teacher
-        from mmedge_ros.encoding.bundle.default_model import default_detector
 
         request = FusionRequest(
             flights,
@@ -240,7 +221,6 @@ def fusion(
                 without=tuple(part.value for part in Part if part in (without or ())),
             ),
             features.absolute() if features else None,
-            Teacher(default_detector(teacher), (first or 0, last)) if teacher else None,
             jobs,
             keep_work,
         )

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import Detection, FloatArray
 from mmedge_ros.core.plain_values import plain_values
-from mmedge_ros.encoding.detector import Image
+from mmedge_ros.encoding.detector import Detector, Image
 from mmedge_ros.replay.ground_truth import PERSON, Conditions, TrueFrame
-from mmedge_ros.report.pseudo_labels import FindsObjects
 from mmedge_ros.report.truth_matching import (
     MINIMUM_HEIGHT,
     MINIMUM_IOU,
@@ -129,7 +128,7 @@ class _Stratum(NamedTuple):
 
 
 def judge_detector(
-    detector: FindsObjects,
+    detector: Detector,
     pictures: Iterable[tuple[Image, TrueFrame]],
     clock: Callable[[], float] = time.perf_counter,
 ) -> DetectorAccuracy:

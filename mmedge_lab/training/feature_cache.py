@@ -50,8 +50,6 @@ SHAPES = {CAMERA: CAMERA_GRID, RADAR: RADAR_INPUT}
 SCAN = 'scan'
 SCAN_STEP = 5
 _LAYOUT = 1  # raise it when the files change
-# Longer than any window.
-_BEFORE_NS = 2 * NS_PER_S
 _INDEX, _UNITS = 'index.json', 'units.npz'
 
 Grid = NDArray[np.float16]
@@ -62,7 +60,6 @@ Grid = NDArray[np.float16]
 # cannot be decoded, EncodingError where the network fails on it.
 RecordingEncoder = Callable[[Unit], tuple[Grid, Grid]]
 OpenEncoders = Callable[[Recording], Mapping[tuple[str, str], RecordingEncoder]]
-FindTruth = Callable[[Recording], GroundTruth]
 
 
 class UnitTimes(NamedTuple):
@@ -105,7 +102,6 @@ def write_flight(
     key: str,
     open_encoders: OpenEncoders,
     stride_ns: int,
-    find_truth: FindTruth | None = None,
 ) -> None:
     """Encode a flight into ``folder``, unless that holds it already.
 
@@ -118,11 +114,10 @@ def write_flight(
     if read_index(folder / _INDEX).get('key') == key:
         return
     with whole_folder(folder) as part, Recording(flight) as recording:
-        truth = (find_truth or recorded_truth)(recording)
+        truth = recorded_truth(recording)
         units: dict[str, list[Unit]] = {CAMERA: [], RADAR: []}
         for unit in recording.units():
-            if find_truth is None or _is_near(unit, truth):
-                units[unit.modality].append(unit)
+            units[unit.modality].append(unit)
         size = _picture_size(units[CAMERA], flight)
         usable = {kind: np.ones(len(of_kind), np.bool_) for kind, of_kind in units.items()}
         for (kind, level), encode in open_encoders(recording).items():
@@ -190,12 +185,6 @@ def recorded_truth(recording: Recording) -> GroundTruth:
     return truth
 
 
-def _is_near(unit: Unit, truth: GroundTruth) -> bool:
-    """Whether a unit may belong to a window whose truth is known."""
-    first_ns, last_ns = truth.stamps_ns[0], truth.stamps_ns[-1]
-    return first_ns - _BEFORE_NS <= unit.stamp_ns <= last_ns
-
-
 def require_truth(flights: Sequence[Path]) -> None:
     """Make sure that flights have a ground truth, before anything is made of them.
 
@@ -211,7 +200,7 @@ def require_truth(flights: Sequence[Path]) -> None:
 def _no_truth(flight: Path, what: str) -> TrainingError:
     return TrainingError(
         f'{flight}: ground truth is needed, and this recording has {what}; use flights made by '
-        '`mmedge simulate`, or name a detector that stands in for it with --pseudo-labels'
+        '`mmedge simulate`'
     )
 
 
@@ -352,19 +341,17 @@ def cache_flight(
     made_from: Mapping[str, Any],
     stride_ns: int,
     levels: Sequence[str],
-    teacher: FindTruth | None,
     on_share: OnShare,
 ) -> None:
     """Encode a flight with levels of a bundle, unless that was done before.
 
     :param made_from: what it depends on beside the flight: plain values
     :param levels: () for all
-    :param teacher: the detector that stands in for the truth, None where flights have their own
     """
     made = {**describe_flight(flight), 'levels': list(levels)}
     content = json.dumps([_LAYOUT, made, made_from, stride_ns], sort_keys=True)
     key = hashlib.sha256(content.encode()).hexdigest()
-    write_flight(flight, folder, key, partial(bundle_encoders, bundle, levels), stride_ns, teacher)
+    write_flight(flight, folder, key, partial(bundle_encoders, bundle, levels), stride_ns)
     on_share(1.0)
 
 

@@ -33,7 +33,6 @@ from mmedge_lab.training.grid_projection import LevelNetwork, fit_projections
 from mmedge_lab.training.network_export import export_camera_level, write_graph
 from mmedge_lab.training.picture_set import describe_flight
 from mmedge_lab.training.radar_targets import radar_samples
-from mmedge_lab.training.teacher import Teacher
 from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.core.untrusted_files import load_shallow_yaml
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
@@ -56,22 +55,13 @@ _EXPORT_FACTS = ('pictures', 'box_px', 'score', 'feature')
 
 @dataclass(frozen=True)
 class FeaturesRequest:
-    """Detectors by width, flights by set (the one to learn from under ''), and the folder.
-
-    ``teacher`` stands in for the flights' own truth.
-    """
+    """Detectors by width, flights by set (the one to learn from under ''), and the folder."""
 
     detectors: Mapping[str, TrainedDetector]
     sets: Mapping[str, Sequence[Path]]
     folder: Path
     settings: FusionSettings
-    teacher: Teacher | None = None
     processes: int = 2
-
-    @property
-    def truth_key(self) -> str:
-        """The key of the teacher's labels; '' without one."""
-        return self.teacher.key if self.teacher else ''
 
 
 class Parts(NamedTuple):
@@ -105,7 +95,7 @@ def prepare_features(request: FeaturesRequest, report: Report) -> Features:
     """
     request.folder.mkdir(parents=True, exist_ok=True)
     parts = prepare_parts(request, part_of(report, 0.0, _PARTS))
-    made_from = {'encoders': parts.digest, 'truth': request.truth_key}
+    made_from = {'encoders': parts.digest}
     folders = {
         name: [request.folder / CACHE / (name or TRAIN) / flight.name for flight in of_set]
         for name, of_set in request.sets.items()
@@ -119,7 +109,6 @@ def prepare_features(request: FeaturesRequest, report: Report) -> Features:
             made_from,
             request.settings.stride_ns,
             () if name else _levels_of(place),
-            request.teacher,
         )
         for name, of_set in request.sets.items()
         for place, (flight, folder) in enumerate(zip(of_set, folders[name], strict=True))
@@ -202,7 +191,6 @@ def prepare_parts(request: FeaturesRequest, report: Report) -> Parts:
         'detectors': {name: d.digest for name, d in request.detectors.items()},
         'levels': {name: [w, *size] for name, (w, size) in CAMERA_LEVELS.items()},
         'flights': [describe_flight(flight) for flight in request.sets['']],
-        'truth': request.truth_key,
         'projection_pictures': settings.projection_pictures,
         'radar': [settings.radar_epochs, settings.radar_step, settings.precision],
     }
@@ -267,7 +255,6 @@ def _radar(
         radar_samples(
             request.sets[''],
             request.settings.radar_step,
-            request.teacher,
             lambda share: report(0.2 * share, 'reading radar scans'),
         )
     )
@@ -288,10 +275,9 @@ def _radar(
 def _pictures(request: FeaturesRequest, count: int) -> Iterator[Picture]:
     """Yield about so many pictures, as many of each flight; damaged ones are left out."""
     of_each = max(1, round(count / len(request.sets[''])))
-    teacher = request.teacher or Teacher(Path())
     for flight in request.sets['']:
         with Recording(flight) as recording:
-            units = list(teacher.pictures(recording))
+            units = [unit for unit in recording.units() if unit.modality == CAMERA]
             step = max(1, len(units) // of_each)
             for unit in units[step // 2 :: step][:of_each]:
                 try:

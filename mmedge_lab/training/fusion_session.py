@@ -31,7 +31,6 @@ from mmedge_lab.training.epoch_training import prepare_torch
 from mmedge_lab.training.feature_cache import require_truth
 from mmedge_lab.training.fusion_features import Features, FeaturesRequest, prepare_features
 from mmedge_lab.training.fusion_settings import NARROW, WIDE, FusionSettings
-from mmedge_lab.training.teacher import Teacher
 from mmedge_lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
 from mmedge_lab.training.window_set import WindowConfiguration, WindowSet
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_FORMAT, FUSION_PARTS, load_bundle
@@ -50,8 +49,7 @@ class FusionRequest:
     ``judged`` names the sets the result is judged on; the one named validation also chooses the
     best epoch and the threshold. ``features`` is a folder that keeps what encoders make of flights
     (about 130 MB per flight of 8 s) for other trainings; without it that lies in the work folder
-    beside the bundle, which is removed at the end unless ``keep_work``. ``teacher`` is a detector
-    that stands in for the ground truth.
+    beside the bundle, which is removed at the end unless ``keep_work``.
     """
 
     flights: Path
@@ -61,7 +59,6 @@ class FusionRequest:
     judged: Mapping[str, Path] = field(default_factory=dict)
     settings: FusionSettings = field(default_factory=FusionSettings)
     features: Path | None = None
-    teacher: Teacher | None = None
     processes: int = 2
     keep_work: bool = False
 
@@ -84,8 +81,7 @@ def train_fusion(request: FusionRequest, report: Report) -> dict[str, Any]:
     sets |= {name: flights_in(folder) for name, folder in request.judged.items()}
     for place in (request.narrow, request.wide):
         checkpoint_of(place)
-    if request.teacher is None:
-        require_truth([flight for of_set in sets.values() for flight in of_set])
+    require_truth([flight for of_set in sets.values() for flight in of_set])
     with ExitStack() as folders:
         work = folders.enter_context(work_folder(request.work, request.keep_work))
         folder = request.features or work / 'features'
@@ -97,9 +93,7 @@ def train_fusion(request: FusionRequest, report: Report) -> dict[str, Any]:
             WIDE: load_detector(request.wide, WIDE),
         }
         features = prepare_features(
-            FeaturesRequest(
-                detectors, sets, folder, request.settings, request.teacher, request.processes
-            ),
+            FeaturesRequest(detectors, sets, folder, request.settings, request.processes),
             part_of(report, 0.0, _PREPARED),
         )
         return _train(request, features, detectors, report)
@@ -137,14 +131,10 @@ def _train(
         entries = {name: file_entry(part / f'{name}.onnx') for name in FUSION_PARTS}
         content['fusion'] = {'format': FUSION_FORMAT, **entries, 'threshold': threshold}
         content['export'] = {k: float(v) for k, v in check._asdict().items()}
-        teacher = request.teacher
         content |= {
             'metrics': metrics,
             'training': {
-                'data': {
-                    **data_facts(features.described),
-                    'truth': f'pseudo-labels of {teacher.name}' if teacher else 'ground truth',
-                },
+                'data': data_facts(features.described),
                 'detectors': {
                     name: {'sha256': d.digest, 'epochs': d.epoch, 'settings': d.settings}
                     for name, d in detectors.items()

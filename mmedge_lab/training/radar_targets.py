@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.training.feature_cache import (
-    FindTruth,
     RecordingGeometry,
     recorded_truth,
     sensor_frames,
@@ -59,7 +58,6 @@ class CellPixels(NamedTuple):
 def radar_samples(
     flights: Sequence[Path],
     step: int,
-    find_truth: FindTruth | None = None,
     on_progress: OnShare | None = None,
 ) -> Iterator[RadarSample]:
     """Yield every ``step``-th scan of flights with its targets.
@@ -71,7 +69,7 @@ def radar_samples(
     """
     for done, flight in enumerate(flights):
         with Recording(flight) as recording:
-            truth = (find_truth or recorded_truth)(recording)
+            truth = recorded_truth(recording)
             geometry = RecordingGeometry(recording, sensor_frames(recording))
             units = [unit for unit in recording.units() if unit.modality == RADAR]
             known = window_truth(truth, [unit.stamp_ns for unit in units])

@@ -13,7 +13,6 @@ RECORDING = 'Recording'
 LIVE = 'Live graph'
 DRIVERS = 'Drivers of your own'
 TIMES = 'Service times'
-COMPARISON = 'Comparison'
 SETS = 'Sets to judge on'
 WORK = 'Work'
 
@@ -88,18 +87,3 @@ NoPicturesOption = Annotated[
 JobsOption = Annotated[
     int, option('--jobs', 'N', 'flights at once; 0: one per processor', WORK, min=0)
 ]
-
-
-def frame_span(text: str) -> tuple[int | None, int | None]:
-    """Read what --frames says, FIRST:LAST; None where an end is open.
-
-    :raises BadParameter: if it says something else
-    """
-    if not text:
-        return None, None
-    first, colon, last = text.partition(':')
-    if not colon or not all((end or '0').isdecimal() and len(end) < 10 for end in (first, last)):
-        raise typer.BadParameter(f'{text!r} does not read FIRST:LAST', param_hint='--frames')
-    if first and last and int(first) > int(last):
-        raise typer.BadParameter(f'{text!r} ends before it begins', param_hint='--frames')
-    return int(first) if first else None, int(last) if last else None

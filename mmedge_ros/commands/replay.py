@@ -11,7 +11,6 @@ from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.graph_options import takes
 from mmedge_ros.commands.live_view import ViewOption, open_view
 from mmedge_ros.commands.options import (
-    COMPARISON,
     RECORDING,
     TIMES,
     NetworkOption,
@@ -19,7 +18,6 @@ from mmedge_ros.commands.options import (
     argument,
     existing_file,
     flag,
-    frame_span,
     option,
 )
 from mmedge_ros.ros.graph.options import REPLAY, GraphOptions
@@ -54,23 +52,6 @@ def replay(
     ] = None,
     network: NetworkOption = False,
     view: ViewOption = False,
-    boxes: Annotated[
-        Path | None,
-        existing_file('--boxes', 'CSV (frame,x0,y0,x1,y1,score) to compare with', COMPARISON),
-    ] = None,
-    pseudo_labels: Annotated[
-        str,
-        option(
-            '--pseudo-labels',
-            'DETECTOR',
-            'compare with what this detector sees in the same pictures, where there is no '
-            'ground truth: a weight file or bundle, or the name of one',
-            COMPARISON,
-        ),
-    ] = '',
-    frames: Annotated[
-        str, option('--frames', 'FIRST:LAST', 'camera frames to compare', COMPARISON)
-    ] = '',
     video: Annotated[
         bool,
         flag(
@@ -105,11 +86,6 @@ def replay(
     **given: Any,
 ) -> None:
     """Track people in a recording, a video or a folder of pictures, and write a report."""
-    span = frame_span(frames)
-    if frames and boxes is None and not pseudo_labels:
-        raise typer.BadParameter(
-            '--frames belongs to --boxes or --pseudo-labels; name what is to be compared'
-        )
     options = GraphOptions(**given)
     _check_combination(live, profile, options)
     if options.reuse > 1 and options.optimise:
@@ -140,11 +116,8 @@ def replay(
                 live=live,
                 profile=str(profile or ''),
                 save_profile=save_profile,
-                boxes=boxes,
-                frames=span,
                 video=video,
                 show_pictures=not no_pictures,
-                teacher=pseudo_labels,
                 view=open_view(view),
             )
         )

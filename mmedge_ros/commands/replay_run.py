@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +12,14 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, console, say
 from mmedge_ros.commands.errors import stop
-from mmedge_ros.core.data_types import Box, Decision
+from mmedge_ros.core.data_types import Decision
 from mmedge_ros.core.device_profile import measured_profile, stage_durations, write_profile
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.encoding.bundle.default_model import default_detector
-from mmedge_ros.encoding.bundle.model_bundle import open_detector
-from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.track_recognition import RecogniserParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.parameter_file import with_parameter_file
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
-from mmedge_ros.report import ReportError
-from mmedge_ros.report.pseudo_labels import (
-    TEACHER_SCORE,
-    PseudoLabelComparison,
-    PseudoLabels,
-    compare_with_labels,
-    frame_range,
-    given_labels,
-    read_boxes,
-    teacher_labels,
-)
 from mmedge_ros.report.report import link_video, write_report
 from mmedge_ros.report.report_files import REPORT, require_writable
 from mmedge_ros.report.report_pictures import NO_PICTURES, RunPictures, run_pictures
@@ -51,11 +36,8 @@ class ReplayRequest(GraphOptions):
     out: Path
     live: bool = False
     save_profile: Path | None = None
-    boxes: Path | None = None
-    frames: tuple[int | None, int | None] = (None, None)
     video: bool = False
     show_pictures: bool = True
-    teacher: str = ''
 
     @property
     def name(self) -> str:
@@ -65,20 +47,11 @@ class ReplayRequest(GraphOptions):
 
 def run_replay(request: ReplayRequest) -> None:
     """Replay, write the report, and print where it is."""
-    given = read_boxes(request.boxes) if request.boxes else None
-    # Found out now rather than after the replay.
-    teacher = _open_teacher(request.teacher) if request.teacher else None
     require_writable(request.out)
     record = _live(request) if request.live else _offline(request)
-    comparisons, refusal = _compared(record, request, given, teacher)
     with console.status('writing the report'):
         pictures = report_pictures(record, request)
-        report = write_report(record, request.out, comparisons, pictures)
-    for one in comparisons:
-        say(
-            f'pseudo-labels of {one.teacher}, not ground truth: mean IoU '
-            f'{one.decisions.mean_iou:.3f}, the detector alone {one.detector.mean_iou:.3f}'
-        )
+        report = write_report(record, request.out, pictures)
     say(' '.join(report['at_a_glance']['sentences']))
     latency = report['latency_ms']
     if latency['p50'] is not None:
@@ -86,11 +59,10 @@ def run_replay(request: ReplayRequest) -> None:
             f'{report["decisions"]} decisions of {report["windows"]} windows, latency '
             f'p50 {latency["p50"]:.1f} ms, p95 {latency["p95"]:.1f} ms'
         )
-    notes = [problem for problem in record.problems if problem != refusal]
-    for problem in notes[:_NOTES_SHOWN]:
+    for problem in record.problems[:_NOTES_SHOWN]:
         say(f'note: {problem}')
-    if len(notes) > _NOTES_SHOWN:
-        say(f'note: and {len(notes) - _NOTES_SHOWN} more, see the report')
+    if len(record.problems) > _NOTES_SHOWN:
+        say(f'note: and {len(record.problems) - _NOTES_SHOWN} more, see the report')
     typer.echo(request.out / 'report.html')
     # Only now: whatever goes wrong here, the report is there.
     if not record.decisions:
@@ -101,33 +73,6 @@ def run_replay(request: ReplayRequest) -> None:
         _save_profile(record, request.save_profile)
     if request.video:
         _write_video(record, request)
-    if refusal:
-        stop(refusal)
-
-
-def _compared(
-    record: RunRecord,
-    request: ReplayRequest,
-    given: Mapping[int, Sequence[Box]] | None,
-    teacher: Detector | None,
-) -> tuple[list[PseudoLabelComparison], str]:
-    """Make the comparisons of a request; the text says which could not be made and why."""
-    sources: list[tuple[str, Callable[[], PseudoLabels]]] = []
-    if given is not None and request.boxes is not None:
-        named = partial(given_labels, record, request.boxes.name, given)
-        sources.append(('the boxes were not compared', named))
-    if teacher is not None:
-        taught = partial(_taught, record, request, teacher)
-        sources.append(('nothing was compared with pseudo-labels', taught))
-    made, refusal = [], ''
-    for refused, labels in sources:
-        try:
-            made.append(compare_with_labels(record, labels(), *request.frames))
-        except ReportError as err:
-            refusal = f'{refused}: {err}'
-    if refusal:
-        record.problems.append(refusal)
-    return made, refusal
 
 
 def _live(request: ReplayRequest) -> RunRecord:
@@ -168,7 +113,7 @@ def report_offline(
 ) -> None:
     """Replay offline as requested and write the report into a folder."""
     record = offline_record(request, lambda share, _: on_share(share) if on_share else None)
-    write_report(record, folder, pictures=report_pictures(record, request))
+    write_report(record, folder, report_pictures(record, request))
 
 
 def reported(folder: Path) -> dict[str, Any]:
@@ -187,27 +132,6 @@ def report_pictures(record: RunRecord, request: ReplayRequest) -> RunPictures:
 def _recording(request: ReplayRequest) -> Recording:
     topics = TopicChoice(request.camera, request.radar, request.odometry)
     return Recording(request.bag, topics, pictures=PictureParameters(request.fov, request.fps))
-
-
-def _open_teacher(named: str) -> Detector:
-    """Open the detector whose boxes stand in for labels, and run it once."""
-    path = default_detector(named)
-    teacher = open_detector(path, replace(DetectorParameters(), score_threshold=TEACHER_SCORE))
-    teacher.warm_up()
-    return teacher
-
-
-def _taught(record: RunRecord, request: ReplayRequest, teacher: Detector) -> PseudoLabels:
-    """Let the teacher look at the pictures again."""
-    first, last = frame_range(record, *request.frames)
-    with _recording(request) as recording, StatusLine('teacher') as line:
-        return teacher_labels(
-            Path(request.teacher).name,
-            recorded_pictures(recording),
-            teacher,
-            record.camera_stamps_ns[first : last + 1],
-            line.advance,
-        )
 
 
 def _write_video(record: RunRecord, request: ReplayRequest) -> None:

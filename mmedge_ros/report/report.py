@@ -21,7 +21,6 @@ from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.report.energy import energy_report
 from mmedge_ros.report.glance import glance_figures, limits, sentences
 from mmedge_ros.report.latency_metrics import latency_metrics, modalities_of
-from mmedge_ros.report.pseudo_labels import PseudoLabelComparison
 from mmedge_ros.report.report_files import REPORT, kept_content, write_files
 from mmedge_ros.report.report_pictures import NO_PICTURES, PICTURE_NAMES, RunPictures
 from mmedge_ros.report.trajectories import (
@@ -41,10 +40,7 @@ _MOST_NOVELTIES = 200
 
 
 def write_report(
-    record: RunRecord,
-    folder: Path,
-    comparisons: Sequence[PseudoLabelComparison] = (),
-    pictures: RunPictures = NO_PICTURES,
+    record: RunRecord, folder: Path, pictures: RunPictures = NO_PICTURES
 ) -> dict[str, Any]:
     """Write report.json, what was published, figures, pictures and report.html into a folder.
 
@@ -62,7 +58,7 @@ def write_report(
 
     tracks = trajectories(record)
     accuracy = accuracy_of(record, record.truth) if record.truth else None
-    report = report_of(record, comparisons, tracks, accuracy)
+    report = report_of(record, tracks, accuracy)
     view = top_view(record, tracks)
     figures = draw_figures(record, tracks, accuracy, view)
     texts = {
@@ -108,7 +104,6 @@ def _link(folder: Path, mark: str, text: str) -> None:
 
 def report_of(
     record: RunRecord,
-    comparisons: Sequence[PseudoLabelComparison] = (),
     tracks: Sequence[Trajectory] | None = None,
     accuracy: Accuracy | None = None,
 ) -> dict[str, Any]:
@@ -156,7 +151,6 @@ def report_of(
         'accuracy': None if accuracy is None else accuracy.report(),
         'tracking': None if accuracy is None else accuracy.tracking_report(),
         'recognition': _recognition(record),
-        'pseudo_labels': list(map(dataclasses.asdict, comparisons)),
         'problems': [*record.problems, *(accuracy.problems if accuracy else ())],
         'energy': energy_report(record),
         'resources': {'cpu_s': None, 'peak_rss_mb': None} | record.resources,

@@ -102,7 +102,6 @@ class TestUsage:
             (['replay', '{bag}', '--live', '--rate', '21'], '20'),
             (['replay', '{bag}', '--live', '--rate', 'fast'], '--rate'),
             (['replay', '{bag}', '--live', '--profile', '{file}'], '--profile'),
-            (['replay', '{bag}', '--frames', '1:2'], '--boxes'),
             (['replay', '{bag}', '--reuse', '0'], '--reuse'),
             (['replay', '{bag}', '--reuse', '11'], '10'),
             (['replay', '{bag}', '--live', '--optimise', '--reuse', '2'], '--optimise'),
@@ -122,35 +121,6 @@ class TestUsage:
         assert result.exit_code == 2, result.output
         assert words in result.stderr.lower() or words in result.stderr
         assert result.stdout == ''
-
-    @pytest.mark.parametrize(
-        ('text', 'frames'),
-        [('20:319', (20, 319)), ('20:', (20, None)), (':319', (None, 319)), ('7:7', (7, 7))],
-    )
-    def test_frames_are_read(
-        self,
-        bag: Path,
-        tmp_path: Path,
-        asked: list[ReplayRequest],
-        text: str,
-        frames: tuple[int | None, int | None],
-    ) -> None:
-        boxes = tmp_path / 'boxes.csv'
-        boxes.touch()
-        run('replay', str(bag), '--boxes', str(boxes), '--frames', text)
-        assert [request.frames for request in asked] == [frames]
-
-    @pytest.mark.parametrize(
-        'text', [f'{"1" * 5000}:', '20', 'a:b', '-1:5', '1:2:3', '1.5:2', '³:4', '9:8', ' : ']
-    )
-    def test_what_is_no_span_of_frames_is_refused(
-        self, bag: Path, tmp_path: Path, asked: list[ReplayRequest], text: str
-    ) -> None:
-        boxes = tmp_path / 'boxes.csv'
-        boxes.touch()
-        result = run('replay', str(bag), '--boxes', str(boxes), f'--frames={text}')
-        assert (result.exit_code, asked) == (2, [])
-        assert '--frames' in result.stderr
 
     def test_options_arrive_where_they_belong(
         self, bag: Path, tmp_path: Path, asked: list[ReplayRequest]

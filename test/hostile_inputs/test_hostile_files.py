@@ -13,13 +13,12 @@ from typing import Any
 
 import bag_fixtures as flight
 import pytest
-from replays import Outcome, refused, replay, reported, told
+from replays import Outcome, refused, replay, reported
 
 ROOT = Path(__file__).parents[2]
 HUGE = '1' + '0' * 400
 HUGE_IN_HEXADECIMAL = '0x' + 'f' * 5000
 QUANTILES = 'probabilities: [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]\n'
-COLUMNS = 'frame,x0,y0,x1,y1,score\n'
 
 pytestmark = pytest.mark.usefixtures('without_figures')
 
@@ -94,45 +93,11 @@ def test_limits_that_let_nothing_through_are_told_of(run: Any, write: Any) -> No
     reported(outcome, 'radar: returns dropped as too near or too far: 100')
 
 
-@pytest.mark.parametrize(
-    ('content', 'said'),
-    [
-        ('', 'line 1: the columns must be'),
-        ('a,b\n1,2\n', 'line 1: the columns must be'),
-        (COLUMNS + '-1,0,0,1,1,1\n', 'line 2: frame is'),
-        (COLUMNS + '0.5,0,0,1,1,1\n', 'line 2: frame is'),
-        (COLUMNS + '0,nan,0,1,1,1\n', 'line 2: x0 is'),
-        (COLUMNS + '0,0,0,1,1,1e999\n', 'line 2: score is'),
-        (COLUMNS + '0,5,5,1,1,1\n', 'line 2: the box .* is empty'),
-        (COLUMNS + '0,0,0,1,1,7\n', 'line 2: score is'),
-        (COLUMNS + '0,0,0\n', 'line 2: 3 values instead of 6'),
-        (COLUMNS + '"' + 'x' * 200_000, 'line 2: field larger'),
-        (b'\xff\x00\x01', 'no text but bytes'),
-    ],
-)
-def test_boxes_that_are_none_are_refused_with_their_line(
-    run: Any, write: Any, content: str | bytes, said: str
-) -> None:
-    refused(run(boxes=write('boxes.csv', content)), said)
-
-
-def test_boxes_of_another_recording_cost_the_comparison_but_not_the_report(
-    run: Any, write: Any
-) -> None:
-    outcome = run(boxes=write('boxes.csv', COLUMNS + '5000,0,0,9,9,1\n'))
-    assert outcome.code == 1
-    assert 'the boxes were not compared: none of the frames' in outcome.sentence
-    told(outcome, 'the boxes were not compared')
-    assert outcome.report['decisions'] == 10
-    assert outcome.report['pseudo_labels'] == []
-
-
 def test_files_without_an_end_are_refused(run: Any) -> None:
     endless = Path('/dev/zero')
     refused(run(params=endless), 'larger than 1000000 bytes')
     refused(run(profile=endless), 'larger than 200000 bytes')
     refused(run(calibration=endless), 'larger than 200000 bytes')
-    refused(run(boxes=endless), 'larger than 50000000 bytes')
     refused(run(detector=endless), 'not a regular file')
 
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from mmedge_ros.core.data_types import ResultKind
 from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.report import ReportError
-from mmedge_ros.report.pseudo_labels import LabelAgreement, PseudoLabelComparison
 from mmedge_ros.report.report import report_of, write_report
 
 KEYS = {'bag', 'mode', 'windows', 'decisions', 'dropped', 'latency_ms', 'age_ms', 'deadline_ms'}
@@ -23,10 +22,6 @@ KEYS |= {'deadline_miss_rate', 'stages_ms', 'encoder_calls', 'units', 'accuracy'
 KEYS |= {'resources', 'energy', 'software', 'at_a_glance'}
 FILES = ['decisions.jsonl', 'latency.png', 'ranges.png', 'report.html', 'report.json']
 FILES += ['tracks.png']
-AGREEMENT = LabelAgreement(0.7, 0.9, 0.8, 110)
-COMPARISON = PseudoLabelComparison(
-    'boxes.csv', 0, 39, 40, 100, 1, 0, AGREEMENT, AGREEMENT, 3, 0.95, 90
-)
 
 
 def content_of(folder):
@@ -36,7 +31,7 @@ def content_of(folder):
 @pytest.fixture(scope='module')
 def written(build_run, tmp_path_factory):
     folder = tmp_path_factory.mktemp('runs') / 'new' / 'report'
-    report = write_report(build_run(4.0), folder, [COMPARISON])
+    report = write_report(build_run(4.0), folder)
     return folder, report
 
 
@@ -75,12 +70,6 @@ def test_the_figures_are_those_of_the_run(build_run, written):
     assert report['latency_ms']['max'] == pytest.approx(max(latencies))
     assert report['decisions_with']['skipped'] == {'radar': 1}
     assert report['tracks'][0]['seen_by'] == {'camera': 36, 'radar': 36}
-
-
-def test_comparisons_with_pseudo_labels_are_listed(written):
-    (result,) = written[1]['pseudo_labels']
-    assert result['decisions'] == {'mean_iou': 0.7, 'recall': 0.9, 'precision': 0.8, 'boxes': 110}
-    assert (result['ids'], result['radar_matched']) == (3, 0.95)
 
 
 def test_updates_have_a_log_of_their_own_and_count_nowhere_else(build_run, written, tmp_path):

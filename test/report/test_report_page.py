@@ -9,7 +9,6 @@ from page_outline import PageOutline
 
 from mmedge_ros.report.figure_style import FigureFile, Readout, Series
 from mmedge_ros.report.page import milliseconds, number, percent
-from mmedge_ros.report.pseudo_labels import LabelAgreement, PseudoLabelComparison
 from mmedge_ros.report.report import MEMORY_MARK, VIDEO_MARK, report_of
 from mmedge_ros.report.report_page import (
     headline,
@@ -23,8 +22,8 @@ from mmedge_ros.report.trajectories import trajectories
 FIGURE = FigureFile('latency.png', b'PNG', 'Latency', 'What is seen', 'A chart', b'SMALL')
 
 
-def page_of(record, comparisons=(), figures=()):
-    return render_run_page(report_of(record, comparisons), figures)
+def page_of(record, figures=()):
+    return render_run_page(report_of(record), figures)
 
 
 def words_of(record, **more):
@@ -130,21 +129,6 @@ def test_many_tracks_are_cut_with_a_word_about_the_rest(build_run):
     crowd = tuple(replace(first.tracks[0], id=i) for i in range(3000, 3500))
     words = words_of(replace(record, decisions=[replace(first, tracks=crowd)], warmup=0))
     assert 'These are the 40 longest of 500 tracks' in words
-
-
-def test_a_comparison_is_called_one_with_pseudo_labels(build_run):
-    agreement = LabelAgreement(0.7, 0.9, float('nan'), 110)
-    result = PseudoLabelComparison(
-        'boxes.csv', 0, 39, 40, 100, 1, 2, agreement, agreement, 3, 0.95, 90
-    )
-    words = words_of(build_run(1.0), comparisons=[result])
-    assert 'Against pseudo-labels of boxes.csv' in words
-    assert 'They are pseudo-labels, not ground truth' in words
-    assert 'decisions of this run 0.700 0.900 – 110' in words
-    assert '3 ids of people' in words
-    assert '95.0 % of the pseudo-labels hold a moving radar return' in words
-    assert '2 labelled frames are not in the recording' in words
-    assert 'pseudo-labels' not in words_of(build_run(1.0))
 
 
 def test_early_decisions_are_counted(build_run):

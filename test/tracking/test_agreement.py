@@ -5,13 +5,12 @@ The boxes are a detector's output (pseudo-labels), not ground truth.
 
 from __future__ import annotations
 
-import csv
-from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from night_walk_boxes import night_walk_boxes
 from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import Box
@@ -65,12 +64,9 @@ def night(data_folder: Path) -> Night:
             bag.deserialize(next(bag.messages([topics.camera_info])))
         )
         tree = TransformTree(static_transforms(bag, pytest.fail))
-    boxes: dict[int, list[Box]] = defaultdict(list)
-    with (folder / '20200729-213410_auto_person_boxes_yoloxnano.csv').open() as file:
-        for row in csv.DictReader(file):
-            corners = Box(*(float(row[key]) for key in ('x0', 'y0', 'x1', 'y1')))
-            boxes[int(float(row['frame']))].append(corners)
-    return Night(frames, scans, boxes, camera, tree.lookup(OPTICAL, 'radar_link'))
+    return Night(
+        frames, scans, night_walk_boxes(data_folder), camera, tree.lookup(OPTICAL, 'radar_link')
+    )
 
 
 def agreement(night: Night, camera: CameraModel, to_optical: Transform) -> Agreement:

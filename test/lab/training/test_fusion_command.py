@@ -35,5 +35,4 @@ def test_flights_without_ground_truth_are_refused_at_once(place: Path) -> None:
     done = run(place)
     assert done.exit_code == 1
     assert 'ground truth is needed' in done.stderr
-    assert '--pseudo-labels' in done.stderr
     assert not (place / '.out.training').exists()
