@@ -31,15 +31,7 @@ from mmedge_lab.judging.bench import (
     flights_about,
 )
 from mmedge_lab.judging.mean_colour import MeanColourScorer
-from mmedge_lab.judging.memory_flights import (
-    EXIT,
-    MEAN_COLOUR,
-    PICTURE,
-    TRUE_BOXES,
-    RememberedFlight,
-    read_remembered,
-    remember,
-)
+from mmedge_lab.judging.memory_flights import RememberedFlight, read_remembered, remember
 from mmedge_lab.judging.memory_truth import (
     NOBODY,
     MemoryQuestion,
@@ -51,19 +43,17 @@ from mmedge_lab.judging.memory_truth import (
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.classifier_description import describe_classifier
-from mmedge_ros.memory.encoders import MemoryEncoder
 from mmedge_ros.memory.int4 import packed, unpacked
-from mmedge_ros.memory.moment import Moment, Vectors, ViewKind
+from mmedge_ros.memory.moment import Moment, Vectors
 from mmedge_ros.memory.query import MemoryQuery, ParsedQuery, read_query
 from mmedge_ros.memory.search import QueryScorer, search
 from mmedge_ros.memory.spaces import AttributeSpace
 from mmedge_ros.memory.store import ItemTable
 from mmedge_ros.memory.store_file import StoreHeader
 
-FIRST, GIVES_UP, RANDOM = 10, 20, 'random'
-# So many of the coarse order are looked at again.
-REFINED = (10, 20, 50)
-_LOTS, _ALL, _TIMED = 20, 1000, 20
+FIRST, GIVES_UP = 10, 20
+OURS, MEAN_COLOUR, RANDOM = 'ours', 'mean_colour', 'random'
+_LOTS, _TIMED = 20, 20
 _COSTS = 'what it costs'
 _BUILT = f'{_COSTS}: built'
 _FIGURES: Mapping[str, Figure] = {
@@ -72,7 +62,6 @@ _FIGURES: Mapping[str, Figure] = {
     'hit_1': Figure('hit@1', 'one', 'asked'),
     'median': Figure('median', 'looks', digits=0, quantile=0.5),
     'mean': Figure('mean', 'seen', 'sought', 1),
-    'ms': Figure('ms', 'ms', 'embedded', 2),
     'build': Figure('processor s for a second of flight', 'build_s', 'seconds', 2),
     'peak_mb': Figure('MB at most', 'peak_mb', digits=0),
     'bytes': Figure('bytes a view', 'bytes', 'items', 0),
@@ -108,44 +97,39 @@ class _RandomOrder:
         return self._random.random(len(vectors))
 
 
-def rivals_of(flights: Sequence[RememberedFlight], bundle: Path, usual: str) -> list[Rival]:
-    """Return all rivals on the same views, first the exit that a memory is built with.
+def rivals_of(flights: Sequence[RememberedFlight], bundle: Path) -> list[Rival]:
+    """Return what memories are built with, and rivals on the same views.
 
-    :param usual: that exit
     :raises EvaluationError: if the bundle has no recogniser
     """
     description = describe_classifier(bundle)
     if description is None:
         raise EvaluationError(f'{bundle} has no recogniser, which a flight memory embeds with')
-    space = AttributeSpace(description)
-    exits = sorted({name for name in flights[0].vectors if name.startswith(EXIT.format(''))})
-    names = dict.fromkeys((usual, *exits, PICTURE, TRUE_BOXES))
-    rivals = [Rival(n, space, {f.name: _memory(n, f, f.taps[n]) for f in flights}) for n in names]
-    colours = {f.name: _memory(MEAN_COLOUR, f, f.vectors[MEAN_COLOUR]) for f in flights}
-    random = np.random.default_rng(0)
+    space, random = AttributeSpace(description), np.random.default_rng(0)
+    own = {
+        f.name: RivalMemory(
+            f.name, StoreHeader(OURS, f.table.vectors.shape[1], f.table.tap_length), f.table
+        )
+        for f in flights
+    }
     lots = {
         name: memory._replace(views=replace(memory.views, packed_taps=_noise(random, memory)))
-        for name, memory in rivals[0].memories.items()
+        for name, memory in own.items()
     }
     return [
-        *rivals,
-        Rival(MEAN_COLOUR, MeanColourScorer(), colours),
+        Rival(OURS, space, own),
+        Rival(MEAN_COLOUR, MeanColourScorer(), {f.name: _of_colours(f) for f in flights}),
         Rival(RANDOM, _RandomOrder(), lots),
     ]
 
 
-def _memory(name: str, flight: RememberedFlight, taps: Vectors) -> RivalMemory:
-    """Return a memory with vectors as a store keeps them; key frames have none."""
-    is_track = (flight.table.integers['kind'] == ViewKind.TRACK)[:, None]
-    vectors = np.where(is_track, flight.vectors[name], np.float32(0.0))
-    header = StoreHeader(name, vectors.shape[1], taps.shape[1])
+def _of_colours(flight: RememberedFlight) -> RivalMemory:
+    """Return a memory whose views are rated, and compared, by their colours."""
+    codes, length = packed(flight.colours), flight.colours.shape[1]
     views = replace(
-        flight.table,
-        vectors=unpacked(packed(vectors), header.length),
-        packed_taps=packed(np.where(is_track, taps, np.float32(0.0))),
-        tap_length=header.tap_length,
+        flight.table, vectors=unpacked(codes, length), packed_taps=codes, tap_length=length
     )
-    return RivalMemory(flight.name, header, views)
+    return RivalMemory(flight.name, StoreHeader(MEAN_COLOUR, length, length), views)
 
 
 def _noise(random: np.random.Generator, memory: RivalMemory) -> Any:
@@ -218,12 +202,6 @@ class MemoryJudge:
     def words(self, rival: Rival, asked: AskedSearch) -> Hits:
         """Say whether words find an object at first, and among the first ten."""
         return self._hits(self.moments(rival, asked, FIRST), asked.question)
-
-    def refined(self, coarse: Rival, count: int, fine: Rival, asked: AskedSearch) -> Hits:
-        """Rank by one rival and its best moments again by another."""
-        best = {_key(moment) for moment in self.moments(coarse, asked, _ALL)[:count]}
-        chosen = [one for one in self.moments(fine, asked, _ALL) if _key(one) in best]
-        return self._hits(chosen, asked.question)
 
     def shows(self, moment: Moment, question: MemoryQuestion) -> bool:
         """Say whether the view of a moment that is shown lies on an object that fits."""
@@ -322,10 +300,6 @@ class MemoryJudge:
         return list(found.values())
 
 
-def _key(moment: Moment) -> tuple[str, int, int]:
-    return moment.flight, moment.shown.run, moment.shown.item.track_id
-
-
 def _examples(
     one: RememberedFlight, other: RememberedFlight, gallery: tuple[str, ...]
 ) -> Iterator[Example]:
@@ -348,43 +322,34 @@ def bench(request: BenchRequest) -> Bench:
     """Build memories of flights and ask them for what the flights saw."""
     bundle = default_detector(request.detector or 'flight_people')
     subjects, folder = request.flights(), request.out / 'memories'
-    usual = EXIT.format(MemoryEncoder(bundle).exit)
 
     def answered(results: Results) -> dict[Row, Sequence[Sums]]:
-        flights = [read_remembered(folder, subject) for subject in subjects]
-        return _answered(flights, bundle, usual, results[_BUILT])
+        built = zip(subjects, results[_BUILT], strict=True)
+        return _answered([read_remembered(folder, s, noted) for s, noted in built], bundle)
 
     return Bench(
         'How well flight memories find what flights saw',
         (Row('built', partial(remember, bundle, folder), group=_COSTS),),
         _FIGURES,
         subjects,
-        references=(usual,),
+        references=(OURS,),
         about={**flights_about(subjects), 'bundle': bundle.name},
         derive=answered,
     )
 
 
-def _answered(
-    flights: Sequence[RememberedFlight], bundle: Path, usual: str, built: Sequence[Sums]
-) -> dict[Row, Sequence[Sums]]:
+def _answered(flights: Sequence[RememberedFlight], bundle: Path) -> dict[Row, Sequence[Sums]]:
     """Return the rows of questions, in words and by example, and of what asking costs."""
     judge = MemoryJudge({flight.name: flight for flight in flights})
-    rivals = rivals_of(flights, bundle, usual)
+    rivals = rivals_of(flights, bundle)
     words, examples = judge.asked_in_words(), judge.examples()
-    exits = [one for one in rivals if one.name.startswith(EXIT.format(''))]
-    coarse = min(exits, key=lambda one: one.name)
     rows: dict[Row, Sequence[Sums]] = {}
     for one in rivals:
         rows[_row(one.name, 'in words')] = judge.sums(judge.words, one, words)
-    for count in REFINED:
-        refine = partial(judge.refined, coarse, count)
-        found = judge.sums(refine, rivals[0], words)
-        rows[_row(f'{coarse.name}, {count} refined to {usual}', 'in words')] = found
-    own = rows[_row(usual, 'in words')]
+    own = rows[_row(OURS, 'in words')]
     for light in dict.fromkeys(flight.light for flight in flights):
         chosen = [of if f.light == light else {} for of, f in zip(own, flights, strict=True)]
-        rows[_row(light, f'in words, {usual} by light')] = chosen
+        rows[_row(light, 'in words, by light')] = chosen
     for one in rivals if examples else ():
         rows[_row(one.name, 'by example')] = judge.sums(judge.example, one, examples)
     looks = [list(judge.scrubbed(rivals[0], flight)) for flight in flights]
@@ -392,9 +357,6 @@ def _answered(
         counts = [[float(look[place]) for look in of] for of in looks]
         found = [{'looks': of, 'seen': sum(of), 'sought': float(len(of))} for of in counts]
         rows[_row(name, 'looked at until found')] = found
-    for exit_ in exits:
-        found = [{'ms': of[exit_.name], 'embedded': of['objects']} for of in built]
-        rows[_row(exit_.name, 'embedding a view')] = found
     asking: Sums = {'question_ms': judge.question_ms(rivals[0], words)}
     rows[_row('a question in words to all flights', _COSTS)] = [asking, *[{}] * len(flights[1:])]
     return rows

@@ -17,26 +17,21 @@ from mmedge_lab.commands.main import lab_app
 from mmedge_lab.judging import EvaluationError, memory_truth
 from mmedge_lab.judging.memory_bench import (
     GIVES_UP,
+    MEAN_COLOUR,
+    OURS,
     RANDOM,
     MemoryJudge,
     Rival,
     RivalMemory,
     rivals_of,
 )
-from mmedge_lab.judging.memory_flights import (
-    EXIT,
-    MEAN_COLOUR,
-    PICTURE,
-    TRUE_BOXES,
-    RememberedFlight,
-)
+from mmedge_lab.judging.memory_flights import RememberedFlight
 from mmedge_lab.judging.memory_truth import NOBODY, RememberedObject
 from mmedge_lab.simulation.appearance import COLOURS, MoverLook
 from mmedge_lab.simulation.flight import FlightDescription, kept_flight
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.memory.moment import Vectors
 from mmedge_ros.memory.query import ParsedQuery
-from mmedge_ros.memory.spaces import AttributeSpace
 
 
 class View(NamedTuple):
@@ -96,29 +91,14 @@ def remembered(
         owners={
             int(number): one.owner for number, one in zip(table.integers['id'], views, strict=True)
         },
-        vectors={},
-        taps={},
+        colours=np.zeros((len(table), 24), np.float32),
     )
 
 
-def rival_of(
-    *flights: RememberedFlight, name: str = 'ours', shift: FloatArray | None = None
-) -> Rival:
-    """What embeds flights as their memories do; ``shift`` is added to every vector."""
-    return Rival(
-        name,
-        ByColour(),
-        {
-            flight.name: RivalMemory(
-                flight.name,
-                HEADER,
-                flight.table
-                if shift is None
-                else replace(flight.table, vectors=flight.table.vectors + shift),
-            )
-            for flight in flights
-        },
-    )
+def rival_of(*flights: RememberedFlight, name: str = 'ours') -> Rival:
+    """What embeds flights as their memories do."""
+    memories = {f.name: RivalMemory(f.name, HEADER, f.table) for f in flights}
+    return Rival(name, ByColour(), memories)
 
 
 def crowd(count: int, *first: str) -> dict[int, MoverLook]:
@@ -152,11 +132,9 @@ def test_flights_are_remembered_and_asked_for_what_they_saw(
         for table in content['tables']
     }
     words = tables['in words']
-    exits = {'exit_1', 'exit_3', 'exit_4', 'exit_1, 10 refined to exit_3'}
-    assert exits | {'picture', 'true_boxes', 'mean_colour', 'random'} <= set(words)
-    assert words['exit_3']['hit_1']['value'] > words['random']['hit_1']['value']
-    assert tables['in words, exit_3 by light']['day'] == words['exit_3']
-    assert tables['embedding a view']['exit_1']['ms']['value'] > 0.0
+    assert set(words) == {OURS, MEAN_COLOUR, RANDOM}
+    assert words[OURS]['hit_1']['value'] > words[RANDOM]['hit_1']['value']
+    assert tables['in words, by light']['day'] == words[OURS]
     assert tables['what it costs']['built']['bytes']['value'] > 100.0
     assert set(tables['looked at until found']) == {
         'thumbnails, then pictures',
@@ -242,18 +220,6 @@ def test_lots_are_drawn_again_and_again_for_a_random_order(tmp_path: Path) -> No
     assert 0.2 < sums['ten'] < 0.8
 
 
-def test_refining_finds_only_what_was_among_the_first_of_the_coarse_order(tmp_path: Path) -> None:
-    wrong = [View(track, NOBODY, RED) for track in range(1, 16)]
-    right = View(16, 1, looking('red', 0.5))
-    flight = remembered(tmp_path, 'flight', crowd(40, 'red'), [*wrong, right])
-    better = np.zeros((16, 8), np.float32)
-    better[15, 3] = 2.0
-    judge, fine = judge_of(flight), rival_of(flight, name='fine', shift=better)
-    (asked,) = judge.asked_in_words()
-    found = [judge.refined(rival_of(flight), count, fine, asked) for count in (10, 20)]
-    assert found == [(False, False), (True, True)]
-
-
 def test_an_example_is_looked_for_among_the_flights_of_another_light(tmp_path: Path) -> None:
     looks = {1: car('red'), 2: car('red'), 3: car('blue')}
     day = remembered(tmp_path, 'day', looks, [View(1, 1, RED), View(2, 3, BLUE)])
@@ -300,26 +266,14 @@ def test_thumbnails_are_counted_in_the_order_of_the_answer_then_pictures(tmp_pat
 
 
 def test_each_rival_has_its_vectors_and_lots_compare_nothing(tmp_path: Path) -> None:
-    from mmedge_ros.encoding.classifier_description import describe_classifier
-
     made = remembered(tmp_path, 'flight', {1: car('red')}, [View(1, 1, np.ones(8))] * 2)
-    names = (EXIT.format(1), EXIT.format(3), PICTURE, TRUE_BOXES)
-    description = describe_classifier(MODELS / 'flight_people')
-    assert description is not None
-    length = AttributeSpace(description).length
-    vectors = {name: np.full((2, length), n, np.float32) for n, name in enumerate(names, 1)}
-    taps = {name: np.full((2, 3), -n, np.float32) for n, name in enumerate(names, 1)}
-    vectors[MEAN_COLOUR] = np.full((2, 24), 0.25, np.float32)
-    flight = replace(made, vectors=vectors, taps=taps)
-    rivals = rivals_of([flight], MODELS / 'flight_people', EXIT.format(3))
+    flight = replace(made, colours=np.full((2, 24), 0.25, np.float32))
+    rivals = rivals_of([flight], MODELS / 'flight_people')
     tables = {rival.name: rival.memories['flight'].table() for rival in rivals}
     firsts = {name: float(table.vectors[0, 0]) for name, table in tables.items()}
-    own = {EXIT.format(3): 2.0, EXIT.format(1): 1.0}
-    assert list(firsts) == [*own, PICTURE, TRUE_BOXES, MEAN_COLOUR, RANDOM]
-    assert list(firsts.values()) == pytest.approx([2.0, 1.0, 3.0, 4.0, 0.25, 2.0])
+    assert firsts == pytest.approx({OURS: 1.0, MEAN_COLOUR: 0.25, RANDOM: 1.0}, abs=0.01)
     compared = {name: table.taps(np.array([0, 1])) for name, table in tables.items()}
-    assert compared[PICTURE].tolist() == [pytest.approx([-3.0] * 3)] * 2
     assert compared[MEAN_COLOUR].shape == (2, 24)
     assert not np.allclose(*compared[RANDOM])
     with pytest.raises(EvaluationError, match='has no recogniser'):
-        rivals_of([flight], MODELS / 'fused_people', EXIT.format(3))
+        rivals_of([flight], MODELS / 'fused_people')
