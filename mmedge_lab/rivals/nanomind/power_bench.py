@@ -40,7 +40,7 @@ OURS, PRINTED, BELOW = (
     'rates interpolated, as printed',
     'small at 10 Hz below a limit',
 )
-# Shares of the time of a picture encoded at medium, as `mmedge lab bench reuse` measured them.
+# Shares of the time of a picture encoded at medium, as measured (docs/results/reuse.md).
 SMALL_SHARE, FOLLOW_SHARE = 0.54, 0.10
 _DISCHARGE = 'over a discharge'
 

@@ -1,38 +1,20 @@
 """Object memory beside its rivals on simulated flights: accuracy, and the camera's encoder's time.
 
 Every row is replayed in virtual time with the same service times, the radar as it is. A picture
-that a rival fills in without looking at it takes no time. Processor time is measured apart, on a
-few of the flights, with the encoders that fly.
+that a rival fills in without looking at it takes no time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from mmedge_lab.judging.accuracy_sums import FIGURES
-from mmedge_lab.judging.bench import (
-    Bench,
-    BenchRequest,
-    Figure,
-    Row,
-    Subject,
-    Sums,
-    few,
-)
-from mmedge_lab.judging.bundle_under_test import BundleUnderTest
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Sums
 from mmedge_lab.judging.encoded_flight import EncodedFlight, StoredEncoder, replay_encoded
-from mmedge_lab.judging.judged_flight import (
-    FlightOpener,
-    JudgedFlight,
-    bundle_about,
-    bundle_of,
-)
+from mmedge_lab.judging.judged_flight import FlightOpener, JudgedFlight, bundle_about, bundle_of
+from mmedge_lab.judging.steered_replay import stage_seconds
 from mmedge_lab.rivals.smtm.reuse_rivals import CHEAPER, EVERY, ROWS, ReuseRow, RivalEncoder
-from mmedge_lab.rivals.smtm.reuse_times import timed_flight
-from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.core.device_profile import PROBABILITIES, DeviceProfile
 from mmedge_ros.core.run_record import RunRecord
@@ -41,46 +23,21 @@ from mmedge_ros.encoding.unit_encoder import UnitEncoder
 from mmedge_ros.geometry.camera_turn import CameraView, view_of
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 
-_TIMES = "processor time of the camera's encoder"
 _FIGURES = {
     **FIGURES,
-    'processor': Figure('ms per second', 'processor', 'timed', 0, scale=1e3, relative=True),
-    'encoded': Figure('encoded per second', 'pictures', 'timed', 1, relative=True),
+    'processor': Figure('encoder ms per s', 'busy', 'seconds', 0, scale=1e3, relative=True),
+    'encoded': Figure('encoded per second', 'encoded', 'seconds', 1, relative=True),
 }
 
 
-def _opened(
-    bundle: BundleUnderTest,
-    timed: Sequence[Path],
-    subject: Subject,
-    rows: Sequence[Row],
-    on_share: OnShare,
-) -> JudgedFlight | Mapping[str, Sums]:
-    """Encode a flight for replays; or measure times, if it is one of those ``timed``."""
-    names = {row.name for row in rows if row.group == _TIMES}
-    if not names:
-        return FlightOpener(bundle, with_greys=True)(subject, rows, on_share)
-    if subject.flight not in timed:
-        return {}
-    # Side by side, so that a machine that gets slower meets all rows alike.
-    side_by_side = [ROWS[name] for name in ROWS if name in names]
-    return timed_flight(subject.flight, bundle.folder, side_by_side)
-
-
-def bench(request: BenchRequest, *, profile: str = '', timed: int = 4) -> Bench:
+def bench(request: BenchRequest, *, profile: str = '') -> Bench:
     """Compare object memory with what else can be done with every second picture.
 
     :param profile: file of service times; nominal ones without it, every level alike
-    :param timed: flights on which processor time is measured
     """
     bundle, subjects = bundle_of(request.detector, profile), request.flights()
     known, _ = model_levels(bundle.folder)
     there = [row for row in ROWS.values() if set(row.levels) <= set(known)]
-    rows = [Row(row.name, partial(_judged, row), row.words, levels=row.levels) for row in there]
-    rows += [
-        Row(row.name, partial(_measured, row.name), row.words, _TIMES, kept=False)
-        for row in (there if timed else ())
-    ]
     left_out = [
         f'no row {name!r}: the bundle lacks a level'
         for name, row in ROWS.items()
@@ -88,10 +45,10 @@ def bench(request: BenchRequest, *, profile: str = '', timed: int = 4) -> Bench:
     ]
     return Bench(
         'Object memory beside its rivals',
-        tuple(rows),
+        tuple(Row(row.name, partial(_judged, row), row.words, levels=row.levels) for row in there),
         _FIGURES,
         subjects,
-        partial(_opened, bundle, few([s.flight for s in subjects], timed)),
+        FlightOpener(bundle, with_greys=True),
         references=(EVERY,),
         key=bundle.digest,
         about=bundle_about(bundle, subjects),
@@ -100,11 +57,13 @@ def bench(request: BenchRequest, *, profile: str = '', timed: int = 4) -> Bench:
 
 
 def _judged(row: ReuseRow, opened: JudgedFlight) -> Sums:
-    return opened.sums(replay_row(opened.flight, row, opened.pipeline(), opened.bundle.profile))
-
-
-def _measured(name: str, times: Mapping[str, Sums]) -> Sums:
-    return times.get(name, {})
+    record = replay_row(opened.flight, row, opened.pipeline(), opened.bundle.profile)
+    busy = sum(
+        stage_seconds(unit.trail, 'follow' if unit.followed else 'encode')
+        for unit in record.features
+        if unit.modality == CAMERA
+    )
+    return {**opened.sums(record), 'busy': busy}
 
 
 def replay_row(
