@@ -73,13 +73,11 @@ BENCHES: Mapping[str, BenchEntry] = {
         f'{_NANOMIND}.power_bench', 'States of power beside other rules, over a discharge.'
     ),
     'bricks': BenchEntry(
-        f'{_NANOMIND}.brick_bench', 'What networks take to load, run and release.'
+        f'{_NANOMIND}.brick_bench',
+        'What networks take to load, run and release, and language models (MODEL.gguf...).',
     ),
     'ring': BenchEntry(
         f'{_NANOMIND}.ring_bench', 'A raw picture from camera to encoder: ring and Image.'
-    ),
-    'model': BenchEntry(
-        f'{_MMEDGE}.model_bench', 'What language models of your own take (MODEL.gguf...).'
     ),
     'live': BenchEntry(
         f'{_MMEDGE}.live_bench',
