@@ -7,8 +7,8 @@ tracks of people. Definitions: `truth_matching`, `tracking_accuracy`, `consisten
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +29,7 @@ from mmedge_ros.report.accuracy_samples import (
     windows_without_decision,
 )
 from mmedge_ros.report.appearances import MetTrack, returns_report
-from mmedge_ros.report.consistency import consistency_of, thinned
+from mmedge_ros.report.consistency import Consistency, consistency_of, thinned
 from mmedge_ros.report.mot_metrics import MotFigures, MotFrame, evaluate_frames
 from mmedge_ros.report.tracking_accuracy import (
     box_frame,
@@ -52,6 +52,8 @@ VISIBILITY_EDGES = {'partly': (0.5, 0.9), 'free': (0.9, math.inf)}
 _NEAR_20M = (16.0, 24.0)
 # Errors of one track less than this apart are not independent samples of its NEES, s.
 NEES_SPACING = 1.0
+# Degrees of freedom of the NEES: horizontal position and velocity.
+NEES_DOF = 4
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,8 @@ class Accuracy:
             'range_error_m': median(np.abs(self.errors.range_errors)),
             'position_error_m': median(self.errors.position_errors),
             'position_error_at_20m': median(self.errors.position_errors[near]),
-            'nees': self._nees(),
-            'counts': {f.name: getattr(self.counts, f.name) for f in fields(self.counts)}
+            'nees': asdict(self.consistency) | {'spacing_s': NEES_SPACING},
+            'counts': asdict(self.counts)
             | {
                 'people_20px': len(tall.ids),
                 'streamed': len(stream.ids),
@@ -152,9 +154,10 @@ class Accuracy:
         chosen = thinned(self.errors.stamps_ns.tolist(), self.errors.tracks.tolist(), NEES_SPACING)
         return self.errors.select(chosen)
 
-    def _nees(self) -> dict[str, Any]:
-        independent = self.independent_errors
-        return consistency_of(independent.nees, 4).report() | {'spacing_s': NEES_SPACING}
+    @property
+    def consistency(self) -> Consistency:
+        """Whether errors are as large as the tracks' covariances say."""
+        return consistency_of(self.independent_errors.nees, NEES_DOF)
 
     def _stratum(
         self, values: FloatArray, stream: FloatArray, low: float, high: float
@@ -286,7 +289,7 @@ class _Judge:
             evaluate_frames(_in_order(self._boxes)),
             positions,
             followed,
-            returns_report(truth.scenes, self._met),
+            returns_report(_visible(truth), self._met),
             (truth.scenes[0].scenario,) if truth.scenes[0].scenario else (),
             tuple(self._alignment.problems),
         )
@@ -302,6 +305,14 @@ class _Judge:
             false_positives=match.false,
             ignored=int(np.count_nonzero(match.ignored)),
         )
+
+
+def _visible(truth: GroundTruth) -> Iterator[tuple[int, int]]:
+    """Yield who is visible when: instants (ns) of scenes, and ids of people."""
+    for stamp_ns in truth.stamps_ns:
+        frame = truth.frame_at(stamp_ns)
+        for person in () if frame is None else frame.ids[counted_people(frame)].tolist():
+            yield stamp_ns, person
 
 
 def _in_order(frames: list[tuple[int, MotFrame]]) -> list[MotFrame]:

@@ -6,33 +6,15 @@ longer, they left, and come back under the id they had.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from mmedge_ros.core.data_types import NS_PER_S
-from mmedge_ros.replay.ground_truth import PERSON, TrueObject, TrueScene
-from mmedge_ros.report.truth_matching import MINIMUM_HEIGHT, MINIMUM_VISIBILITY
 
 LEFT = 10.0  # s
-
-
-class TimeInView(NamedTuple):
-    """One stretch of a person's time in view, from ``begin_ns`` to ``end_ns``.
-
-    ``away`` is for how many seconds the person was out of view before, infinite the first time.
-    """
-
-    id: int
-    begin_ns: int
-    end_ns: int
-    away: float
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the person was never in view before."""
-        return math.isinf(self.away)
+_LEFT_NS = round(LEFT * NS_PER_S)
 
 
 class MetTrack(NamedTuple):
@@ -43,59 +25,38 @@ class MetTrack(NamedTuple):
     track: int
 
 
-def appearances(scenes: Iterable[TrueScene]) -> list[TimeInView]:
-    """Return the times in view of all people, by begin.
-
-    :param scenes: in the order of their stamps
-    """
-    past: list[TimeInView] = []
-    # By person, the time in view that goes on.
-    latest: dict[int, TimeInView] = {}
-    for scene in scenes:
-        now = scene.stamp_ns
-        for item in scene.objects:
-            if item.label != PERSON or not _is_visible(item):
-                continue
-            known = latest.get(item.id)
-            away = (now - known.end_ns) / NS_PER_S if known else math.inf
-            if known and away < LEFT:
-                latest[item.id] = known._replace(end_ns=now)
-                continue
-            if known:
-                past.append(known)
-            latest[item.id] = TimeInView(item.id, now, now, away)
-    return sorted([*past, *latest.values()], key=lambda one: (one.begin_ns, one.id))
+def times_in_view(stamps_ns: Iterable[int]) -> list[tuple[int, int]]:
+    """Return begin and end (ns) of a person's times in view, from when it was visible."""
+    stamps = sorted(stamps_ns)
+    gaps = [(one, next_one) for one, next_one in pairwise(stamps) if next_one - one >= _LEFT_NS]
+    edges = [stamps[0], *(stamp for gap in gaps for stamp in gap), stamps[-1]]
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def returns_report(scenes: Iterable[TrueScene], met: Iterable[MetTrack]) -> dict[str, Any]:
+def returns_report(visible: Iterable[tuple[int, int]], met: Iterable[MetTrack]) -> dict[str, Any]:
     """Count the people who appeared for the first time, and those who came back.
 
     ``same_id`` counts those who came back to the track that met them most often before they left.
 
-    :param scenes: in the order of their stamps
+    :param visible: instants (ns) and who is visible then
     """
-    people = appearances(scenes)
-    of_person: dict[int, list[MetTrack]] = {}
+    stamps: dict[int, list[int]] = {}
+    for stamp_ns, person in visible:
+        stamps.setdefault(person, []).append(stamp_ns)
+    tracks: dict[int, list[MetTrack]] = {}
     for pair in met:
-        of_person.setdefault(pair.person, []).append(pair)
-    same = 0
-    before: dict[int, int | None] = {}
-    for one in people:
-        tracks = Counter(
-            pair.track
-            for pair in of_person.get(one.id, ())
-            if one.begin_ns <= pair.stamp_ns <= one.end_ns
-        )
-        track = min(tracks, key=lambda track: (-tracks[track], track)) if tracks else None
-        same += not one.is_new and track is not None and track == before.get(one.id)
-        before[one.id] = track if track is not None else before.get(one.id)
-    new = sum(one.is_new for one in people)
-    return {'new': new, 'came_back': len(people) - new, 'same_id': same, 'away_s': LEFT}
-
-
-def _is_visible(item: TrueObject) -> bool:
-    return (
-        item.box is not None
-        and item.visibility >= MINIMUM_VISIBILITY
-        and item.box.y1 - item.box.y0 >= MINIMUM_HEIGHT
-    )
+        tracks.setdefault(pair.person, []).append(pair)
+    same = came_back = 0
+    for person, seen in stamps.items():
+        before: int | None = None
+        for place, (begin_ns, end_ns) in enumerate(times_in_view(seen)):
+            counts = Counter(
+                pair.track
+                for pair in tracks.get(person, ())
+                if begin_ns <= pair.stamp_ns <= end_ns
+            )
+            track = min(counts, key=lambda one: (-counts[one], one), default=None)
+            came_back += place > 0
+            same += place > 0 and track is not None and track == before
+            before = before if track is None else track
+    return {'new': len(stamps), 'came_back': came_back, 'same_id': same, 'away_s': LEFT}

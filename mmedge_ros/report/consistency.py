@@ -24,39 +24,20 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """Average NEES of ``samples`` independent samples with its 95 % bounds, NaN without any.
+    """Average NEES of ``samples`` independent samples, NaN without any.
 
-    ``outside`` is the share of single samples beyond the bound that 95 % of them should keep.
+    ``low`` and ``high`` are where that of a consistent tracker lies, 19 times of 20; ``in_bounds``
+    is None without a sample. ``outside_95`` is the share of single samples beyond the bound that
+    95 % of them should keep.
     """
 
+    mean: float
     dof: int
-    samples: int = 0
-    mean: float = math.nan
-    outside: float = math.nan
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Where the average of a consistent tracker lies, 19 times of 20."""
-        return average_bounds(self.dof, self.samples)
-
-    @property
-    def in_bounds(self) -> bool | None:
-        """Whether it lies there; None without a sample."""
-        low, high = self.bounds
-        return bool(low <= self.mean <= high) if self.samples else None
-
-    def report(self) -> dict[str, float | int | bool | None]:
-        """Return the values for a report."""
-        low, high = self.bounds
-        return {
-            'mean': self.mean,
-            'dof': self.dof,
-            'low': low,
-            'high': high,
-            'samples': self.samples,
-            'in_bounds': self.in_bounds,
-            'outside_95': self.outside,
-        }
+    low: float
+    high: float
+    samples: int
+    in_bounds: bool | None
+    outside_95: float
 
 
 def average_bounds(dof: int, samples: int) -> tuple[float, float]:
@@ -71,10 +52,12 @@ def average_bounds(dof: int, samples: int) -> tuple[float, float]:
 def consistency_of(values: FloatArray, dof: int) -> Consistency:
     """Average independent NEES samples (N,); values that are not finite are left out."""
     finite = values[np.isfinite(values)]
+    low, high = average_bounds(dof, len(finite))
     if not len(finite):
-        return Consistency(dof)
-    bound = chdtri(dof, 1.0 - _CONFIDENCE)
-    return Consistency(dof, len(finite), float(finite.mean()), float((finite > bound).mean()))
+        return Consistency(math.nan, dof, low, high, 0, None, math.nan)
+    mean, bound = float(finite.mean()), chdtri(dof, 1.0 - _CONFIDENCE)
+    outside = float((finite > bound).mean())
+    return Consistency(mean, dof, low, high, len(finite), low <= mean <= high, outside)
 
 
 def nees(errors: FloatArray, covariances: FloatArray) -> FloatArray:

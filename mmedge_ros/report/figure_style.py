@@ -24,6 +24,7 @@ INK = '#27313b'
 MUTED = '#66727f'
 BLUE, ORANGE, GREEN, VERMILION = '#0072b2', '#e69f00', '#009e73', '#d55e00'
 PURPLE, SKY = '#cc79a7', '#56b4e9'
+GREY = '#c3cad1'
 CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
 LINES = ('-', '--', ':')
 _MODALITY_COLOURS = {CAMERA: BLUE, RADAR: VERMILION}
@@ -109,34 +110,47 @@ class FigureFile(NamedTuple):
     readout: Readout | None = None
 
 
-def render(draw: Callable[[Figure], None], width: float, height: float, dpi: int = 160) -> bytes:
-    """Draw a figure of that size (inches) and return it as PNG, equal bytes for equal input."""
-    return _rendered(draw, width, height, dpi)[0]
+class Words(NamedTuple):
+    """What a figure is called: its file, and as `FigureFile` has them title, caption and more."""
+
+    name: str
+    title: str
+    caption: str
+    alternative: str
 
 
-def render_over_time(
+def still_figure(
+    words: Words, draw: Callable[[Figure], None], width: float, height: float
+) -> FigureFile:
+    """Draw a figure of that size (inches)."""
+    png, _ = _rendered(draw, width, height)
+    return FigureFile(words.name, png, *words[1:])
+
+
+def figure_over_time(
+    words: Words,
     draw: Callable[[Figure], None],
     sizes: Sequence[tuple[float, float]],
     times: FloatArray,
     series: Sequence[Series],
-) -> tuple[list[bytes], Readout]:
-    """Draw charts over a common time in several sizes (inches), and say what is to be read.
+) -> FigureFile:
+    """Draw charts over a common time in one size (inches) or two, with what is to be read there.
 
     :param draw: all axes it makes have the time along x
     """
-    drawn = [_rendered(draw, width, height, 160) for width, height in sizes]
+    drawn = [_rendered(draw, *size) for size in sizes]
     frames = []
     for _, figure in drawn:
         boxes = [axes.get_position() for axes in figure.axes]
         left, right = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
         top, bottom = max(box.y1 for box in boxes), min(box.y0 for box in boxes)
         frames.append((left, right, 1.0 - top, 1.0 - bottom, *figure.axes[0].get_xlim()))
-    return [png for png, _ in drawn], Readout(times, series, frames)
+    wide, narrow = drawn[0][0], drawn[1][0] if len(drawn) > 1 else None
+    return FigureFile(words.name, wide, *words[1:], narrow, Readout(times, series, frames))
 
 
-def _rendered(
-    draw: Callable[[Figure], None], width: float, height: float, dpi: int
-) -> tuple[bytes, Figure]:
+def _rendered(draw: Callable[[Figure], None], width: float, height: float) -> tuple[bytes, Figure]:
+    """Return a figure and its PNG, equal bytes for equal input."""
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         # A name in a script the font lacks is drawn as boxes; that is no reason to warn.
         warnings.filterwarnings('ignore', message='Glyph .* missing')
@@ -144,7 +158,7 @@ def _rendered(
         FigureCanvasAgg(figure)
         draw(figure)
         png = io.BytesIO()
-        figure.savefig(png, format='png', dpi=dpi, metadata={'Software': None})
+        figure.savefig(png, format='png', dpi=160, metadata={'Software': None})
     return png.getvalue(), figure
 
 

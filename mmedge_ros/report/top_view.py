@@ -1,4 +1,4 @@
-"""A run seen from above: where people, tracks and the drone were at each moment."""
+"""A run seen from above: where people, tracks and the drone were, as data and as a figure."""
 
 from __future__ import annotations
 
@@ -6,16 +6,34 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import patheffects
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse, Polygon
 from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Decision, FloatArray, Track
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.replay.ground_truth import PERSON
+from mmedge_ros.report.figure_style import (
+    CYCLE,
+    GREY,
+    INK,
+    MUTED,
+    VERMILION,
+    FigureFile,
+    Words,
+    still_figure,
+)
 from mmedge_ros.report.trajectories import Trajectory, sensor_mount, start_ns
 from mmedge_ros.report.truth_alignment import Alignment
 from mmedge_ros.report.truth_matching import counted_people
 
+TRACKS = 'tracks.png'
+# So many moments of a run are drawn from above, each with its last seconds.
+_MOMENTS, _COLUMNS = 6, 3
+_TRAIL = 2.0
 # Kinds of ways: tracks of people and by the radar alone, true people and other true objects.
 TRACK, RADAR_ALONE, TRUE_PERSON, TRUE_OTHER = 'track', 'radar', 'person', 'other'
 COLOURS = 7
@@ -257,3 +275,77 @@ def _fields(record: RunRecord, reach: float) -> dict[str, tuple[float, float, fl
 def _after(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
     """Return the left edge's direction, counted on from the right one."""
     return float(right + (left - right) % (2 * np.pi))
+
+
+def draw_top_view(view: TopView | None) -> FigureFile | None:
+    """Draw moments of a run from above; None where there is nothing to draw."""
+    if view is None:
+        return None
+    count = min(_MOMENTS, len(view.times))
+    moments = np.unique(np.linspace(0, len(view.times) - 1, count + 2)[1:-1].round().astype(int))
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(rows, _COLUMNS, sharex=True, sharey=True, squeeze=False)
+        for place, axes in enumerate(panels.ravel()):
+            if place >= len(moments):
+                axes.set_visible(False)
+                continue
+            _draw_moment(axes, view, int(moments[place]))
+            axes.set_xlabel('y, to the left [m]' if place >= len(moments) - _COLUMNS else '')
+            axes.set_ylabel('x, ahead [m]' if place % _COLUMNS == 0 else '')
+
+    caption = (
+        f'Dots are tracks with their ids, {"rings the true people, " if view.has_truth else ""}'
+        'diamonds tracks of the radar alone, faint what is not seen at that moment, the triangle '
+        'is the sensor and the wedge what its camera sees; lines are the last two seconds and '
+        'ellipses one standard deviation.'
+    )
+    tall, wide = view.high - view.low
+    rows = -(-len(moments) // _COLUMNS)
+    alternative = (
+        f'{len(moments)} maps of tracks in front of the sensor, one after the other in time'
+    )
+    height = 0.6 + rows * (3.0 * float(tall / wide) + 0.35)
+    return still_figure(Words(TRACKS, 'From above', caption, alternative), draw, 9.4, height)
+
+
+def _draw_moment(axes: Axes, view: TopView, place: int) -> None:
+    axes.set(aspect='equal', xlim=(view.high[1], view.low[1]), ylim=(view.low[0], view.high[0]))
+    axes.set_title(f'{view.times[place]:.1f} s')
+    x, y, heading = view.own[place]
+    if CAMERA in view.fields:
+        right, left, reach = view.fields[CAMERA]
+        angles = heading + np.linspace(right, left, 25)
+        corners = np.stack([y + reach * np.sin(angles), x + reach * np.cos(angles)], axis=1)
+        points = np.concatenate([[[y, x]], corners])
+        axes.add_patch(Polygon(points, facecolor=CYCLE[0], alpha=0.07, linewidth=0, zorder=0))
+    first = int(np.searchsorted(view.times, view.times[place] - _TRAIL))
+    for number, way in enumerate(view.ways):
+        rows = way.between(first, place)
+        if way.begin <= place < way.begin + len(way.rows) and np.isfinite(rows[-1, 0]):
+            _draw_way(axes, way, rows, CYCLE[number % len(CYCLE)])
+    marker = (3, 0, float(np.degrees(heading)))
+    axes.plot(y, x, marker=marker, color=INK, markersize=8, linestyle='')
+
+
+def _draw_way(axes: Axes, way: DrawnWay, rows: FloatArray, colour: str) -> None:
+    """Draw where an object was lately (N, 6), and where it is; faint where it is not seen."""
+    (x, y, seen), (long, short, angle) = rows[-1, :3], rows[-1, 3:]
+    alpha = 1.0 if seen else 0.35
+    if not way.is_track:
+        shape, size = ('o', 9.0) if way.kind == TRUE_PERSON else ('s', 5.0)
+        axes.plot(rows[:, 1], rows[:, 0], color=GREY, linewidth=2.5, zorder=1)
+        axes.plot(y, x, shape, color=MUTED, markersize=size, markerfacecolor='none', alpha=alpha)
+        return
+    colour, shape = (colour, 'o') if way.kind == TRACK else (VERMILION, 'D')
+    axes.plot(rows[:, 1], rows[:, 0], color=colour, linewidth=1.2, alpha=alpha)
+    axes.plot(y, x, shape, color=colour, markersize=4.0, alpha=alpha)
+    if seen and np.isfinite(long):
+        ellipse = Ellipse((y, x), 2 * long, 2 * short, angle=90.0 - float(np.degrees(angle)))
+        ellipse.set(facecolor=colour, alpha=0.16, linewidth=0)
+        axes.add_patch(ellipse)
+    text = axes.annotate(
+        f'{way.id}', (y, x), (4, 4), textcoords='offset points', fontsize=7.5, color=colour
+    )
+    outline = patheffects.withStroke(linewidth=2, foreground='white')
+    text.set(path_effects=[outline], clip_on=True, alpha=alpha)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from hand_made_truth import BOX, at, decided, film, run, track, true_person
 
 from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.accuracy import accuracy_of
-from mmedge_ros.report.appearances import LEFT, appearances
+from mmedge_ros.report.appearances import LEFT, times_in_view
 from mmedge_ros.report.report import report_of
 
 STEP = 100  # ms
@@ -29,19 +27,9 @@ def flight(*people, end: int) -> GroundTruth:
     return film(lambda ms: [item for of in people for item in of(ms)], end, STEP)
 
 
-def test_the_first_time_somebody_is_new_and_later_comes_back_under_the_same_id() -> None:
-    truth = flight(in_view((0, 1000), (1000 + AWAY_MS, 20_000)), end=20_000)
-    first, again = appearances(truth.scenes)
-    assert first.is_new
-    assert math.isinf(first.away)
-    assert (first.begin_ns, first.end_ns) == (at(0), at(1000))
-    assert (again.id, again.is_new, again.away) == (first.id, False, AWAY_MS / 1e3)
-
-
 def test_whoever_was_hidden_for_a_moment_did_not_leave() -> None:
-    truth = flight(in_view((0, 1000), (1000 + HIDDEN_MS, 5000)), end=5000)
-    (only,) = appearances(truth.scenes)
-    assert only.end_ns == at(5000)
+    assert times_in_view([at(0), at(1000), at(1000 + HIDDEN_MS)]) == [(at(0), at(3000))]
+    assert times_in_view([at(20_000), at(0)]) == [(at(0), at(0)), (at(20_000), at(20_000))]
 
 
 def test_whoever_leaves_the_picture_left() -> None:
@@ -49,7 +37,9 @@ def test_whoever_leaves_the_picture_left() -> None:
         gone = 1000 < ms < 1000 + 1e3 * LEFT
         return [true_person(1, None if gone else BOX, visibility=0.0 if gone else 1.0)]
 
-    assert len(appearances(film(crossing, 15_000, STEP).scenes)) == 2
+    truth = film(crossing, 15_000, STEP)
+    found = accuracy_of(run([decided(100, track())], truth), truth).returns
+    assert (found['new'], found['came_back']) == (1, 1)
 
 
 def returns(first_id: int, second_id: int) -> dict:

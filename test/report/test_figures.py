@@ -11,22 +11,21 @@ from matplotlib.figure import Figure
 from mmedge_ros.core.data_types import Configuration, ModalityConfiguration, StageTiming
 from mmedge_ros.core.run_record import UnitCounts
 from mmedge_ros.monitoring.system_state import SystemState
-from mmedge_ros.report.accuracy_figures import ACCURACY_FIGURES
-from mmedge_ros.report.configuration_figure import (
-    CONFIGURATIONS,
-    draw_configurations,
-    draw_course,
-    name_levels,
-)
 from mmedge_ros.report.figure_style import printable
 from mmedge_ros.report.figures import (
+    CONFIGURATIONS,
     FIGURE_NAMES,
+    NEES,
+    STREAM,
+    draw_configurations,
+    draw_course,
     draw_figures,
     draw_latency,
+    draw_ranges,
+    name_levels,
 )
 from mmedge_ros.report.report import report_of
-from mmedge_ros.report.top_view import top_view
-from mmedge_ros.report.track_figures import draw_ranges, draw_top_view
+from mmedge_ros.report.top_view import draw_top_view, top_view
 from mmedge_ros.report.trajectories import trajectories
 
 START_NS = 1_700_000_000_000_000_000
@@ -58,7 +57,7 @@ def every_figure(record):
 def test_every_figure_is_drawn_with_a_caption_and_a_word_for_those_who_cannot_see(build_run):
     record = build_run(2.0)
     figures = every_figure(record)
-    absent = (*ACCURACY_FIGURES, CONFIGURATIONS)
+    absent = (STREAM, NEES, CONFIGURATIONS)
     expected = tuple(name for name in FIGURE_NAMES if name not in absent)
     assert tuple(figure.name for figure in figures) == expected
     for figure in figures:
@@ -81,17 +80,14 @@ def test_one_modality_is_enough(build_run):
     assert len(every_figure(only)) == 3
 
 
-def test_without_calibration_ranges_are_drawn_and_said_to_have_no_comparison(build_run):
-    record = replace(build_run(2.0), camera=None, camera_pose=None)
-    figure = draw_ranges(record, trajectories(record))
-    assert 'without camera calibration' in figure.caption
-    assert 'camera' not in top_view(record, trajectories(record)).fields
-
-
-def test_with_calibration_the_caption_explains_the_box_heights(build_run):
+def test_the_caption_explains_box_heights_or_says_that_there_is_nothing_to_compare(build_run):
     record = build_run(2.0)
     assert '1.68 m / box height' in draw_ranges(record, trajectories(record)).caption
     assert 'camera' in top_view(record, trajectories(record)).fields
+    without = replace(record, camera=None, camera_pose=None)
+    figure = draw_ranges(without, trajectories(without))
+    assert 'without camera calibration' in figure.caption
+    assert 'camera' not in top_view(without, trajectories(without)).fields
 
 
 def test_many_tracks_are_named_as_far_as_there_is_room(build_run):
