@@ -9,13 +9,9 @@ from mmedge_ros.ros.graph.options import (
     is_true,
     launch_arguments,
 )
-from mmedge_ros.ros.recording.run import recorder_node, rosbag2_command
+from mmedge_ros.ros.recording.run import recorder_node
 
-ARGUMENTS = [
-    *launch_arguments(RecordOptions, RECORD_FILE),
-    ('rosbag2', 'false', 'record with ros2 bag record instead (no guard of the disk)'),
-    USE_SIM_TIME,
-]
+ARGUMENTS = [*launch_arguments(RecordOptions, RECORD_FILE), USE_SIM_TIME]
 
 
 def describe(values):
@@ -23,10 +19,7 @@ def describe(values):
     if not values['out']:
         raise ReplayError('name the folder to be made: out:=FOLDER')
     clock = is_true(values['use_sim_time'])
-    options = from_launch(RecordOptions, RECORD_FILE, values, clock=clock)
-    if is_true(values['rosbag2']):
-        return [rosbag2_command(options, values['namespace'])]
-    return [recorder_node(options)]
+    return [recorder_node(from_launch(RecordOptions, RECORD_FILE, values, clock=clock))]
 
 
 def generate_launch_description():

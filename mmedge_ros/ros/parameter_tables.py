@@ -10,6 +10,7 @@ from mmedge_ros.adaptation.optimizer_setup import ConfigurationOptimizerParamete
 from mmedge_ros.core.parameter import Parameter, ParameterError, declared
 from mmedge_ros.ros.messages.interfaces import INTERFACES, PROFILES, SERVICES
 from mmedge_ros.ros.nodes.bag_player import BagPlayerParameters
+from mmedge_ros.ros.nodes.bag_recorder import BagRecorderParameters
 from mmedge_ros.ros.nodes.fusion import FusionParameters
 from mmedge_ros.ros.nodes.memory import MemoryParameters
 from mmedge_ros.ros.nodes.monitor import MonitorParameters
@@ -18,7 +19,6 @@ from mmedge_ros.ros.nodes.radar import RadarNodeParameters
 from mmedge_ros.ros.nodes.unit_encoder import UnitEncoderParameters
 from mmedge_ros.ros.nodes.viewer import ViewerParameters
 from mmedge_ros.ros.nodes.visualizer import VisualizerParameters
-from mmedge_ros.ros.recording.inputs import BagRecorderParameters
 from mmedge_ros.sensing.camera.device import CameraParameters
 
 # Each generated part of a document stands between two marks; the first says how it is written.

@@ -22,9 +22,8 @@ from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.options import GraphOptions, RecordOptions
 from mmedge_ros.ros.graph.perception_graph import describe_graph
 from mmedge_ros.ros.messages import names
-from mmedge_ros.ros.messages.interfaces import recorded_topics
+from mmedge_ros.ros.nodes.bag_recorder import BagRecorderParameters
 from mmedge_ros.ros.nodes.radar import RadarNodeParameters
-from mmedge_ros.ros.recording.inputs import BagRecorderParameters
 from mmedge_ros.ros.recording.run import recorder_node
 from mmedge_ros.sensing.camera.device import CameraParameters
 
@@ -42,8 +41,7 @@ class Recorded:
 KINDS = {
     'launch': ('LaunchDescription',),
     'launch.actions': (
-        *('DeclareLaunchArgument', 'ExecuteProcess', 'LogInfo', 'OpaqueFunction'),
-        'SetEnvironmentVariable',
+        *('DeclareLaunchArgument', 'LogInfo', 'OpaqueFunction', 'SetEnvironmentVariable'),
     ),
     'launch_ros': (),
     'launch_ros.actions': ('Node',),
@@ -308,24 +306,6 @@ def test_a_recording_is_that_of_mmedge_record(
     assert options_of(actions) == [expected]
     parameters = dict(expected['parameters'][0])
     build(BagRecorderParameters, {k: v for k, v in parameters.items() if v != ['']})
-
-
-def test_rosbag2_records_the_same_topics(launch: Callable[..., list[Any]], tmp_path: Path) -> None:
-    actions = launch(
-        'record.launch.py',
-        out='flight',
-        rosbag2='true',
-        namespace='drone1',
-        radar='/ti/points',
-        split_size='100',
-    )
-    assert options_of(actions) == []
-    (command,) = (each['cmd'] for each in options_of(actions, 'ExecuteProcess'))
-    assert command[:7] == ['ros2', 'bag', 'record', '-s', 'mcap', '-o', 'flight']
-    assert command[7:9] == ['--max-bag-size', '100000000']
-    topics = command[9:]
-    assert len(topics) == len(recorded_topics())
-    assert {'/drone1/camera/image', '/ti/points', '/tf_static'} <= set(topics)
 
 
 @pytest.mark.parametrize(

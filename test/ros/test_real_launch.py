@@ -71,7 +71,6 @@ def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         ('perception.launch.py', {'battery': '/mavros/battery', 'camera': '/front/image'}, 6),
         ('rviz.launch.py', {'fixed_frame': 'odom'}, 1),
         ('record.launch.py', {'out': 'flight'}, 1),
-        ('record.launch.py', {'out': 'flight', 'rosbag2': 'true'}, 0),
         ('replay.launch.py', {'single_process': 'true'}, 1),
     ],
 )

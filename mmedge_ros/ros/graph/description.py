@@ -43,13 +43,6 @@ class NodeDescription:
     module: str = ''
 
 
-@dataclass(frozen=True)
-class CommandDescription:
-    """A program of another package to start, beside the nodes of a launch file."""
-
-    command: Sequence[str]
-
-
 def sim_time(simulated: bool) -> dict[str, Any]:
     """Return the parameter that lets a node follow /clock.
 

@@ -16,7 +16,6 @@ from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.ros.graph.description import (
     PACKAGE,
-    CommandDescription,
     NodeDescription,
     in_namespace,
     process_arguments,
@@ -43,13 +42,6 @@ USE_SIM_TIME = ('use_sim_time', 'false', 'follow /clock, as under ros2 bag play 
 def view_port(values: Mapping[str, str]) -> int:
     """Return the first port to try for the live page, 0 where none is wanted."""
     return DEFAULT_PORT if is_true(values[VIEW[0]]) else 0
-
-
-def launch_commands(commands: Sequence[CommandDescription]) -> list[Any]:
-    """Turn programs into launch actions."""
-    from launch.actions import ExecuteProcess
-
-    return [ExecuteProcess(cmd=list(c.command), output='screen') for c in commands]
 
 
 def launch_nodes(
@@ -118,7 +110,7 @@ def share_file(*parts: str) -> Path:
 
 def launch_description(
     arguments: Sequence[tuple[str, str, str]],
-    describe: Callable[[dict[str, str]], Sequence[NodeDescription | CommandDescription]],
+    describe: Callable[[dict[str, str]], Sequence[NodeDescription]],
 ) -> Any:
     """Make a launch description whose nodes depend on its arguments.
 
@@ -148,16 +140,13 @@ def launch_description(
             # Nodes end with launch, however it ends.
             PARENT_VARIABLE: str(os.getpid()),
         }
-        parts, missing = _installed(describe(values))
-        commands = [part for part in parts if isinstance(part, CommandDescription)]
-        nodes = [part for part in parts if isinstance(part, NodeDescription)]
+        nodes, missing = _installed(describe(values))
         return [
             *(SetEnvironmentVariable(*item) for item in variables.items()),
             *(LogInfo(msg=words) for words in missing),
             *launch_nodes(
                 in_namespace(nodes, values['namespace']), values['log_level'], values['params']
             ),
-            *launch_commands(commands),
         ]
 
     actions: list[Any] = [
@@ -186,36 +175,27 @@ def take_interrupts_in_loop(context: Any) -> None:
             signal.signal(signal.SIGINT, interrupted)
 
 
-def _installed(
-    parts: Sequence[NodeDescription | CommandDescription],
-) -> tuple[list[NodeDescription | CommandDescription], list[str]]:
+def _installed(nodes: Sequence[NodeDescription]) -> tuple[list[NodeDescription], list[str]]:
     """Return what can be started, and sentences about what cannot and is left out.
 
     launch itself would find out when half of the nodes run.
 
     :raises ParameterError: if nothing is left
     """
-    there: list[NodeDescription | CommandDescription] = []
-    missing: dict[str, None] = {}
-    for part in parts:
-        if is_installed(part):
-            there.append(part)
-        else:
-            name = part.package if isinstance(part, NodeDescription) else part.command[0]
-            missing[f'{name} is not installed'] = None
+    there = [node for node in nodes if is_installed(node)]
+    absent = dict.fromkeys(node.package for node in nodes if node not in there)
+    missing = [f'{package} is not installed' for package in absent]
     if not there:
         raise ParameterError('; '.join(missing))
     return there, [f'{words}: going without it' for words in missing]
 
 
-def is_installed(part: NodeDescription | CommandDescription) -> bool:
-    """Return whether the package of a node, or a program, is there."""
+def is_installed(node: NodeDescription) -> bool:
+    """Return whether the package of a node is there."""
     from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 
-    if isinstance(part, CommandDescription):
-        return shutil.which(part.command[0]) is not None
     try:
-        get_package_prefix(part.package)
+        get_package_prefix(node.package)
     except PackageNotFoundError:
         return False
     return True

@@ -14,7 +14,6 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.ros.graph.description import (
-    CommandDescription,
     NodeDescription,
     ros_arguments,
     sim_time,
@@ -22,11 +21,9 @@ from mmedge_ros.ros.graph.description import (
 )
 from mmedge_ros.ros.graph.options import RecordOptions
 from mmedge_ros.ros.graph.perception_graph import read_extrinsics
-from mmedge_ros.ros.messages.interfaces import recorded_topics
 from mmedge_ros.ros.messages.names import driver_remappings
 from mmedge_ros.ros.nodes.bag_recorder import BagRecorder
 from mmedge_ros.ros.participation import made_node, take_part
-from mmedge_ros.ros.recording.session import MEGABYTE
 
 _SHOW_PERIOD = 0.2
 
@@ -46,34 +43,10 @@ def recorder_node(options: RecordOptions) -> NodeDescription:
             'limits.split_size': options.split_size,
             'limits.min_free': options.min_free,
         },
-        _remappings(options),
+        driver_remappings(options.camera, options.radar, options.odometry, options.battery),
         # Started again it would find its own folder in the way.
         respawn=False,
     )
-
-
-def rosbag2_command(options: RecordOptions, namespace: str = '') -> CommandDescription:
-    """Describe `ros2 bag record` of the same topics, for ROS machines."""
-    named = dict(_remappings(options))
-    topics = options.topics or recorded_topics()
-    absolute = [_absolute(named.get(topic, topic), namespace) for topic in topics]
-    command = ['ros2', 'bag', 'record', '-s', 'mcap', '-o', options.out]
-    if options.split_size:
-        command += ['--max-bag-size', str(options.split_size * MEGABYTE)]
-    if options.clock:
-        command.append('--use-sim-time')
-    return CommandDescription([*command, *absolute])
-
-
-def _remappings(options: RecordOptions) -> tuple[tuple[str, str], ...]:
-    """Return the graph's names with the topics of the drivers."""
-    return driver_remappings(options.camera, options.radar, options.odometry, options.battery)
-
-
-def _absolute(topic: str, namespace: str) -> str:
-    if topic.startswith('/'):
-        return topic
-    return '/'.join(['', *filter(None, [namespace.strip('/'), topic])])
 
 
 def run_recording(

@@ -69,6 +69,16 @@ _BGR = _Encoding(3, 3, _same)
 _YUYV = _Encoding(2, 2, _cvt(cv2.COLOR_YUV2BGR_YUYV))
 _UYVY = _Encoding(2, 2, _cvt(cv2.COLOR_YUV2BGR_UYVY))
 _NV12 = _Encoding(1, 1, _cvt(cv2.COLOR_YUV2BGR_NV12))
+_NV21 = _Encoding(1, 1, _cvt(cv2.COLOR_YUV2BGR_NV21))
+# Of 16 bits: scaled to eight first, an alpha channel left out.
+_DEEP = {
+    'mono16': _GREY_16,
+    '16UC1': _GREY_16,
+    'bgr16': _Encoding(6, 3, _same),
+    'rgb16': _Encoding(6, 3, _cvt(cv2.COLOR_RGB2BGR)),
+    'bgra16': _Encoding(8, 4, _same),
+    'rgba16': _Encoding(8, 4, _cvt(cv2.COLOR_RGB2BGR)),
+}
 
 _ENCODINGS = {
     'bgr8': _BGR,
@@ -79,13 +89,13 @@ _ENCODINGS = {
     'rgba8': _Encoding(4, 4, _cvt(cv2.COLOR_RGBA2BGR)),
     'mono8': _GREY,
     '8UC1': _GREY,
-    'mono16': _GREY_16,
-    '16UC1': _GREY_16,
+    **_DEEP,
     'yuyv': _YUYV,
     'yuv422_yuy2': _YUYV,
     'uyvy': _UYVY,
     'yuv422': _UYVY,
     'nv12': _NV12,
+    'nv21': _NV21,
     # OpenCV names a Bayer pattern by the pixels one to the right and one down.
     'bayer_rggb8': _Encoding(1, 1, _cvt(cv2.COLOR_BayerBG2BGR)),
     'bayer_bggr8': _Encoding(1, 1, _cvt(cv2.COLOR_BayerRG2BGR)),
@@ -169,10 +179,11 @@ def _encoding_of(message: Any) -> _Encoding:
 def _decode_raw(message: Any) -> Picture:
     width, height, name = quick_format(message)
     encoding = _ENCODINGS[name]
-    if encoding in (_YUYV, _UYVY, _NV12) and (width % 2 or (encoding is _NV12 and height % 2)):
+    # Those keep one row of interleaved colour below every two rows of brightness.
+    is_planar = encoding in (_NV12, _NV21)
+    if (is_planar or encoding in (_YUYV, _UYVY)) and (width % 2 or (is_planar and height % 2)):
         raise SensingError(f'{name} image of {width} x {height} px; its sides must be even')
-    # NV12 keeps one row of interleaved colour below every two rows of brightness.
-    rows = height * 3 // 2 if encoding is _NV12 else height
+    rows = height * 3 // 2 if is_planar else height
     row_bytes = width * encoding.bytes_per_pixel
     data, step = byte_view(message.data, f'{name} image'), int(message.step)
     if step < row_bytes or data.size != step * rows:
@@ -181,10 +192,11 @@ def _decode_raw(message: Any) -> Picture:
             f'expected {rows} rows of {row_bytes} bytes or more'
         )
     picture = data.reshape(rows, step)[:, :row_bytes]
-    if encoding is _GREY_16:
+    if name in _DEEP:
         _refuse_depth(message)
         order = '>u2' if message.is_bigendian else '<u2'
-        picture = _eight_bits(np.ascontiguousarray(picture).view(order))
+        deep = np.ascontiguousarray(picture).view(order).reshape(rows, width, encoding.channels)
+        picture = _eight_bits(deep[:, :, :_COLOUR])
     elif encoding.channels > 1:
         picture = picture.reshape(rows, width, encoding.channels)
     converted: Picture = encoding.to_bgr(picture)

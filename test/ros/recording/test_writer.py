@@ -18,7 +18,7 @@ from rosbags.rosbag2 import Reader
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.ros.recording.session import MEGABYTE, RecordingLimits, RecordingSession
-from mmedge_ros.ros.recording.types import MessageTypes, message_class
+from mmedge_ros.ros.recording.topics import MessageTypes, message_class
 from mmedge_ros.ros.recording.writer import BagWriter, RecordedTopic
 
 TYPES = MessageTypes()

@@ -166,6 +166,18 @@ def test_packed_yuv_is_converted(encoding: str, order: str, padding: int) -> Non
     np.testing.assert_allclose(picture, np.full_like(picture, 1) * BGR, atol=4)
 
 
+def test_deep_colour_is_scaled_as_one_and_its_alpha_left_out() -> None:
+    deep = np.zeros((HEIGHT, WIDTH, 4), '<u2')
+    deep[..., 0] = np.linspace(0, 4000, HEIGHT * WIDTH).reshape(HEIGHT, WIDTH)
+    deep[..., 3] = 65535
+    picture = decode_image(raw('bgra16', deep.tobytes(), 8 * WIDTH))
+    assert picture.shape == (HEIGHT, WIDTH, 3)
+    assert (picture[..., 0].min(), picture[..., 0].max(), picture[..., 1:].max()) == (0, 255, 0)
+    np.testing.assert_array_equal(
+        decode_image(raw('rgba16', deep.tobytes(), 8 * WIDTH)), picture[..., ::-1]
+    )
+
+
 def test_nv12_is_converted() -> None:
     y, u, v = luma_and_chroma()
     data = bytes([y]) * (WIDTH * HEIGHT) + bytes([u, v]) * (WIDTH * HEIGHT // 4)
