@@ -25,7 +25,8 @@ from mmedge_ros.memory.query import ParsedQuery
 from mmedge_ros.memory.search import find_moments
 from mmedge_ros.memory.store import MemoryReader, MemoryWriter
 from mmedge_ros.memory.store_file import COLUMNS, FACTS, FILE_NAME, REALS
-from mmedge_ros.ros.messages.memory_messages import from_query, moment_markers, to_found_moment
+from mmedge_ros.ros.messages.markers import moment_markers
+from mmedge_ros.ros.messages.memory_messages import from_query, to_found_moment
 
 LONGEST = 5.0  # s
 EDGES = (0, -1, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**62, 2**63 - 1, -(2**63))

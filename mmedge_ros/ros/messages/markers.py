@@ -1,120 +1,112 @@
-"""Tracks as markers for RViz: a body, a name, a velocity arrow and an uncertainty ellipse."""
+"""Markers for RViz: tracks with name, velocity and uncertainty, a text panel, found moments."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from geometry_msgs.msg import Point
-from std_msgs.msg import ColorRGBA
+from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mmedge_ros.core import data_types as core
-from mmedge_ros.ros.messages.conversions import header
+from mmedge_ros.memory.moment import Moment
+from mmedge_ros.ros.messages.conversions import header, to_point
 from mmedge_ros.viewing.drawing import colour_of
 
-_BODY_WIDTH = 0.5
-_BODY_HEIGHT = 1.7
+_WHITE = (1.0, 1.0, 1.0)
+_BODY_WIDTH, _BODY_HEIGHT = 0.5, 1.7
 _ARROW_SECONDS = 1.0
+# Of the text panel: above the rig, where it hides nothing.
+_PANEL_HEIGHT, _PANEL_LETTERS = 2.5, 0.25
+_MOMENT_SIZE = 0.6
+
+
+def _marker(
+    top: Header,
+    ns: str,
+    number: int,
+    kind: int,
+    colour: tuple[float, float, float] = _WHITE,
+    alpha: float = 1.0,
+    scale: tuple[float, float, float] = (0.0, 0.0, 0.0),
+) -> Marker:
+    marker = Marker(header=top, ns=ns, id=number, type=kind, action=Marker.ADD)
+    red, green, blue = colour
+    marker.color = ColorRGBA(r=red, g=green, b=blue, a=alpha)
+    marker.pose.orientation.w = 1.0
+    marker.scale.x, marker.scale.y, marker.scale.z = scale
+    return marker
+
+
+def _text(top: Header, ns: str, number: int, words: str, letters: float, place: Point) -> Marker:
+    scale = (0.0, 0.0, letters)
+    marker = _marker(top, ns, number, Marker.TEXT_VIEW_FACING, scale=scale)
+    marker.text, marker.pose.position = words, place
+    return marker
+
+
+def _cleared(top: Header, ns: str, markers: Iterable[Marker]) -> MarkerArray:
+    """Put what clears the markers of the last time before these."""
+    return MarkerArray(markers=[Marker(header=top, ns=ns, action=Marker.DELETEALL), *markers])
 
 
 def track_markers(decision: core.Decision) -> MarkerArray:
     """Make the markers of a decision; the first one clears those of the last decision."""
     top = header(decision.state_ns, decision.frame_id)
-    markers = [Marker(header=top, ns='tracks', action=Marker.DELETEALL)]
-    for track in decision.tracks:
-        colour = colour_of(track.id)
-        markers += [
-            _body(top, track, colour),
-            _name(top, track),
-            _arrow(top, track, colour),
-            _ellipse(top, track, colour),
-        ]
-    return MarkerArray(markers=markers)
+    return _cleared(top, 'tracks', (m for t in decision.tracks for m in _of_track(top, t)))
 
 
-def _marker(top, ns: str, track: core.Track, kind: int, colour, alpha: float) -> Marker:
-    marker = Marker(header=top, ns=ns, id=track.id, type=kind, action=Marker.ADD)
-    red, green, blue = colour
-    marker.color = ColorRGBA(r=red, g=green, b=blue, a=alpha)
-    marker.pose.orientation.w = 1.0
-    position = marker.pose.position
-    position.x, position.y, position.z = (float(v) for v in track.position)
-    return marker
-
-
-def _body(top, track: core.Track, colour) -> Marker:
+def _of_track(top: Header, track: core.Track) -> list[Marker]:
+    colour = colour_of(track.id)
+    size = (_BODY_WIDTH, _BODY_WIDTH, _BODY_HEIGHT)
     alpha = 0.8 if track.box is not None else 0.35
-    marker = _marker(top, 'body', track, Marker.CYLINDER, colour, alpha)
-    marker.scale.x = marker.scale.y = _BODY_WIDTH
-    marker.scale.z = _BODY_HEIGHT
-    return marker
+    body = _marker(top, 'body', track.id, Marker.CYLINDER, colour, alpha, size)
+    body.pose.position = to_point(track.position)
 
-
-def _name(top, track: core.Track) -> Marker:
-    marker = _marker(top, 'name', track, Marker.TEXT_VIEW_FACING, (1.0, 1.0, 1.0), 1.0)
     speed = math.hypot(*(float(v) for v in track.velocity[:2]))
-    marker.text = f'{track.label} {track.id}  {speed:.1f} m/s'
-    marker.scale.z = 0.3
-    marker.pose.position.z += _BODY_HEIGHT / 2 + 0.3
-    return marker
+    words = f'{track.label} {track.id}  {speed:.1f} m/s'
+    up = np.array([0.0, 0.0, _BODY_HEIGHT / 2])
+    above = to_point(track.position + up + (0.0, 0.0, 0.3))
+    name = _text(top, 'name', track.id, words, 0.3, above)
 
-
-def _arrow(top, track: core.Track, colour) -> Marker:
-    """Where the track would be in one second."""
-    marker = _marker(top, 'velocity', track, Marker.ARROW, colour, 1.0)
+    # Where it would be in one second.
+    arrow = _marker(top, 'velocity', track.id, Marker.ARROW, colour, scale=(0.05, 0.12, 0.15))
     tip = track.position + _ARROW_SECONDS * track.velocity
-    marker.points = [
-        Point(**dict(zip('xyz', map(float, p), strict=True))) for p in (track.position, tip)
-    ]
-    marker.pose.position.x = marker.pose.position.y = marker.pose.position.z = 0.0
-    marker.scale.x, marker.scale.y, marker.scale.z = 0.05, 0.12, 0.15
-    return marker
+    arrow.points = [to_point(track.position), to_point(tip)]
 
-
-def _ellipse(top, track: core.Track, colour) -> Marker:
-    """One standard deviation of the position on the ground plane."""
-    marker = _marker(top, 'uncertainty', track, Marker.CYLINDER, colour, 0.2)
+    # One standard deviation of the position on the ground plane.
     values, vectors = np.linalg.eigh(track.covariance[:2, :2])
-    deviations = np.sqrt(np.maximum(values, 1e-6))
+    short, long = (2.0 * float(deviation) for deviation in np.sqrt(np.maximum(values, 1e-6)))
+    size = (long, short, 0.01)
+    ellipse = _marker(top, 'uncertainty', track.id, Marker.CYLINDER, colour, 0.2, size)
+    ellipse.pose.position = to_point(track.position - up)
     angle = math.atan2(vectors[1, 1], vectors[0, 1])
-    marker.pose.orientation.z = math.sin(angle / 2)
-    marker.pose.orientation.w = math.cos(angle / 2)
-    marker.pose.position.z -= _BODY_HEIGHT / 2
-    marker.scale.x, marker.scale.y = 2 * float(deviations[1]), 2 * float(deviations[0])
-    marker.scale.z = 0.01
-    return marker
-
-
-# Above the rig, where it hides nothing.
-_HEIGHT = 2.5
-_LETTERS = 0.25
+    turn = ellipse.pose.orientation
+    turn.z, turn.w = math.sin(angle / 2), math.cos(angle / 2)
+    return [body, name, arrow, ellipse]
 
 
 def status_marker(decision: core.Decision, configuration: core.Configuration | None) -> Marker:
     """Make the text panel of a decision."""
-    marker = Marker(
-        header=header(decision.state_ns, decision.frame_id),
-        ns='status',
-        type=Marker.TEXT_VIEW_FACING,
-        action=Marker.ADD,
-        text=status_text(decision, configuration),
-    )
-    marker.pose.position.z = _HEIGHT
-    marker.pose.orientation.w = 1.0
-    marker.scale.z = _LETTERS
-    marker.color.r = marker.color.g = marker.color.b = marker.color.a = 1.0
-    return marker
+    top = header(decision.state_ns, decision.frame_id)
+    words = status_text(decision, configuration)
+    return _text(top, 'status', 0, words, _PANEL_LETTERS, Point(z=_PANEL_HEIGHT))
 
 
 def status_text(decision: core.Decision, configuration: core.Configuration | None) -> str:
     """Return the lines of the text panel."""
     ages = ', '.join(f'{m} {1e3 * age:.0f} ms' for m, age in decision.ages.items())
     count = len(decision.tracks)
+    configured = 'configuration: native rates, default levels'
+    if configuration is not None:
+        parts = ', '.join(part.words() for part in configuration.modalities)
+        configured = f'configuration {configuration.id}: {parts or "native rates"}'
     lines = [
         f'{count} track{"" if count == 1 else "s"}',
         f'latency {1e3 * decision.latency:.1f} ms, age {ages or "unknown"}',
-        _configured(configuration),
+        configured,
     ]
     for word in ('skipped', 'late', 'lost'):
         modalities = getattr(decision, word)
@@ -123,8 +115,19 @@ def status_text(decision: core.Decision, configuration: core.Configuration | Non
     return '\n'.join([*lines, *(f'degraded: {reason}' for reason in decision.degraded)])
 
 
-def _configured(configuration: core.Configuration | None) -> str:
-    if configuration is None:
-        return 'configuration: native rates, default levels'
-    parts = ', '.join(part.words() for part in configuration.modalities)
-    return f'configuration {configuration.id}: {parts or "native rates"}'
+def moment_markers(moments: tuple[Moment, ...], frame_id: str, stamp_ns: int) -> MarkerArray:
+    """Mark where moments were, the best one largest; those of an unknown place are left out."""
+    top = header(stamp_ns, frame_id)
+    markers = []
+    for rank, moment in enumerate(moments):
+        item = moment.shown.item
+        if not all(map(math.isfinite, item.position)):
+            continue
+        size = _MOMENT_SIZE if rank else 2.0 * _MOMENT_SIZE
+        colour = colour_of(item.track_id)
+        body = _marker(top, 'moments', rank, Marker.SPHERE, colour, 0.9, (size, size, size))
+        body.pose.position = to_point(item.position)
+        words = f'{rank + 1}. {item.label} {item.track_id}  {moment.score:.2f}'
+        x, y, z = item.position
+        markers += [body, _text(top, 'names', rank, words, 0.4, to_point((x, y, z + size)))]
+    return _cleared(top, 'moments', markers)

@@ -23,10 +23,10 @@ from mmedge_ros.memory.views import with_drone, with_place
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
 from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, set_up_rig
 from mmedge_ros.ros.messages import names, qos
+from mmedge_ros.ros.messages.markers import moment_markers
 from mmedge_ros.ros.messages.memory_messages import (
     from_moment,
     from_query,
-    moment_markers,
     to_found_moment,
 )
 from mmedge_ros.ros.node_main import run_nodes

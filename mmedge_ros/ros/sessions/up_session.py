@@ -18,14 +18,12 @@ from mmedge_ros.ros.graph.middleware_profile import set_profile
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import describe_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
-from mmedge_ros.ros.sessions.fault_lines import FaultLines
 from mmedge_ros.ros.sessions.graph_snapshot import Input, graph_inputs
 from mmedge_ros.ros.sessions.own_context import spinning
 from mmedge_ros.ros.sessions.status_listener import StatusListener
-from mmedge_ros.ros.sessions.up_inputs import UpInputs
+from mmedge_ros.ros.sessions.up_reports import UpReports
 
-# s. Nodes load their networks.
-_START_TIME = 30.0
+_LOOK = 0.1
 
 
 def run_up(
@@ -50,16 +48,30 @@ def run_up(
     logs = Path(options.logs or 'out/logs')
     say(f'logs: {logs}')
 
-    def watched(listener: StatusListener) -> UpInputs | None:
-        # A recording's player waits for the others, and ends with an error where it cannot play.
-        if options.bag:
-            return None
-        drivers = {CAMERA: options.camera_driver, RADAR: options.radar_driver}
-        own = {name for name, driver in drivers.items() if driver is not None}
-        return UpInputs(listener, awaited_inputs(options), own, say)
-
-    with ProcessGroup(nodes, logs, params, say) as group:
-        _follow(group, bool(options.bag) and not options.loop, show, watched, say)
+    # A recording's player waits for the others, and ends with an error where it cannot play.
+    inputs = {} if options.bag else awaited_inputs(options)
+    drivers = {CAMERA: options.camera_driver, RADAR: options.radar_driver}
+    own = {name for name, driver in drivers.items() if driver is not None}
+    ends = bool(options.bag) and not options.loop
+    with (
+        ProcessGroup(nodes, logs, params, say) as group,
+        spinning(StatusListener) as (listener, spin_once),
+    ):
+        reports = UpReports(listener, say, inputs, own)
+        looked = tidied = time.monotonic()
+        while not (ends and listener.finished):
+            spin_once()
+            if time.monotonic() - looked < _LOOK:
+                continue
+            looked = time.monotonic()
+            if looked - tidied >= process_memory.PERIOD:
+                tidied = looked
+                process_memory.let_go()
+            for name in group.watch():
+                words = group.last_words(name, 1) or 'without a message'
+                raise ReplayError(f'{name} ended: {words}')
+            reports.look()
+            show(listener.share(), listener.decision, listener.rate.value())
 
 
 def _check_model(options: GraphOptions, say: Callable[[str], None]) -> None:
@@ -80,37 +92,3 @@ def awaited_inputs(options: GraphOptions) -> dict[str, Input]:
         inputs[CAMERA] = inputs[COMPRESSED]
     wanted = (*options.modalities, ODOMETRY)
     return {name: inputs[name] for name in (CAMERA, RADAR, ODOMETRY) if name in wanted}
-
-
-def _follow(
-    group: ProcessGroup,
-    ends: bool,
-    show: Callable[[float | None, Decision | None, float], None],
-    watched: Callable[[StatusListener], UpInputs | None],
-    say: Callable[[str], None],
-) -> None:
-    begun = looked = tidied = time.monotonic()
-    with spinning(StatusListener) as (listener, spin_once):
-        inputs = watched(listener)
-        FaultLines(
-            listener,
-            say,
-            lambda: listener.decision is not None or time.monotonic() - begun > _START_TIME,
-            tells_inputs=inputs is not None,
-        )
-        while True:
-            spin_once()
-            if time.monotonic() - looked < 0.1:
-                continue
-            looked = time.monotonic()
-            if looked - tidied >= process_memory.PERIOD:
-                tidied = looked
-                process_memory.let_go()
-            for name in group.watch():
-                words = group.last_words(name, 1) or 'without a message'
-                raise ReplayError(f'{name} ended: {words}')
-            if inputs is not None:
-                inputs.look()
-            show(listener.share(), listener.decision, listener.rate.value())
-            if ends and listener.finished:
-                return
