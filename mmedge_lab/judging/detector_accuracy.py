@@ -22,9 +22,9 @@ from mmedge_ros.core.data_types import Detection, FloatArray
 from mmedge_ros.core.plain_values import plain_values
 from mmedge_ros.encoding.detector import Detector, Image
 from mmedge_ros.replay.ground_truth import PERSON, Conditions, TrueFrame
+from mmedge_ros.report.mot_metrics import MINIMUM_IOU
 from mmedge_ros.report.truth_matching import (
     MINIMUM_HEIGHT,
-    MINIMUM_IOU,
     Mask,
     counted_people,
     covered_boxes,

@@ -26,9 +26,7 @@ from mmedge_ros.report.accuracy_samples import (
     joined_people,
     person_samples,
 )
-from mmedge_ros.report.tracking_accuracy import POSITION_GATE
-from mmedge_ros.report.truth_alignment import Alignment
-from mmedge_ros.report.truth_matching import Mask, counted_people
+from mmedge_ros.report.truth_matching import POSITION_GATE, Alignment, Mask, counted_people
 
 RANGE_EDGES = (0.0, 10.0, 15.0, 20.0, 25.0, math.inf)
 FACTORS: Mapping[str, str] = MappingProxyType(

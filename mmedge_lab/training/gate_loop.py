@@ -36,7 +36,8 @@ from mmedge_ros.report.accuracy_samples import (
     picture_size,
     stream_samples,
 )
-from mmedge_ros.report.truth_matching import MINIMUM_IOU, Mask
+from mmedge_ros.report.mot_metrics import MINIMUM_IOU
+from mmedge_ros.report.truth_matching import Mask
 from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
 from mmedge_ros.tracking.pairing import PairedUnits
 from mmedge_ros.windows import SkippingError

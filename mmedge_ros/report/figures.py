@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from mmedge_ros.core.data_types import NS_PER_S, Configuration, FloatArray, ModalityConfiguration
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.report.accuracy import NEES_DOF, Accuracy
-from mmedge_ros.report.accuracy_samples import PersonSamples
-from mmedge_ros.report.consistency import average_bounds
+from mmedge_ros.report.accuracy_samples import PersonSamples, average_bounds
 from mmedge_ros.report.energy import computer_watts, watts_over_time
 from mmedge_ros.report.figure_style import (
     BLUE,

@@ -27,8 +27,7 @@ from mmedge_ros.report.figure_style import (
     still_figure,
 )
 from mmedge_ros.report.trajectories import Trajectory, sensor_mount, start_ns
-from mmedge_ros.report.truth_alignment import Alignment
-from mmedge_ros.report.truth_matching import counted_people
+from mmedge_ros.report.truth_matching import Alignment, counted_people
 
 TRACKS = 'tracks.png'
 # So many moments of a run are drawn from above, each with its last seconds.

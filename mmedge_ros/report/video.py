@@ -20,8 +20,7 @@ import numpy as np
 from mmedge_ros.core.data_types import NS_PER_S, Decision
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.report import ReportError
-from mmedge_ros.report.run_overlay import RunOverlay
-from mmedge_ros.report.timed_pictures import TimedPicture
+from mmedge_ros.report.timed_pictures import RunOverlay, TimedPicture
 from mmedge_ros.viewing.drawing import WARNING, WHITE, Colour, Picture, legend, status_bar
 
 VIDEO = 'video.webm'

@@ -28,8 +28,7 @@ from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
 from mmedge_ros.replay.ground_truth import PERSON, GroundTruth
 from mmedge_ros.report.mot_metrics import MotFrame, evaluate_frames, ids_by_person
-from mmedge_ros.report.tracking_accuracy import box_frame
-from mmedge_ros.report.truth_matching import match_boxes, person_boxes
+from mmedge_ros.report.truth_matching import box_frame, match_boxes, person_boxes
 from mmedge_ros.windows.skip_control import SkipParameters
 
 OURS_CAMERA_ONLY = f'{OURS} without radar'

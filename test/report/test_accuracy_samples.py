@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_ros.report.consistency import (
+from mmedge_ros.report.accuracy_samples import (
     average_bounds,
     consistency_of,
     nees,
