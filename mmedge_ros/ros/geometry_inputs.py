@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from geometry_msgs.msg import Quaternion, TransformStamped, Vector3
 from nav_msgs.msg import Odometry
@@ -44,9 +44,6 @@ from mmedge_ros.ros.diagnostics import Refusals
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time, header
 from mmedge_ros.ros.waited_entities import defer
-
-if TYPE_CHECKING:
-    from mmedge_ros.pipeline.decision_worker import Task
 
 
 def frame_prefix() -> Any:
@@ -160,16 +157,26 @@ class OdometryTransform:
 _TRANSFORMS, _PX4, _ODOMETRY = range(3)
 
 
-class Submit(Protocol):
-    """Hands a task to the pipeline; one that is not urgent is done with the next that is."""
+class Enter(Protocol):
+    """Has something entered in a rig; what is not urgent, with the next that is."""
 
-    def __call__(self, task: Task, urgent: bool = True) -> None: ...
+    def __call__(self, change: Callable[[SensorRig], object], urgent: bool = True) -> object: ...
+
+
+def at_once(rig: SensorRig) -> Enter:
+    """Return what enters changes in a rig of the node's own, in its thread."""
+
+    def enter(change: Callable[[SensorRig], object], urgent: bool = True) -> None:
+        del urgent
+        change(rig)
+
+    return enter
 
 
 class GeometryInputs:
-    """Subscribes on behalf of a node and hands the messages to the pipeline as tasks.
+    """Subscribes on behalf of a node and enters in a rig what messages say.
 
-    :param submit: takes a task for the pipeline
+    :param enter: takes a change of the rig
     :param wants_camera: whether the calibration is still unknown
     :param prefix: before the names of frames
     :param publishes: whether the odometry that comes is published as a transform, too
@@ -178,14 +185,14 @@ class GeometryInputs:
     def __init__(
         self,
         node: Node,
-        submit: Submit,
+        enter: Enter,
         wants_camera: bool,
         prefix: str = '',
         publishes: bool = False,
     ) -> None:
         self._node = node
         self._refusals = Refusals(node)
-        self._submit = submit
+        self._enter = enter
         self._prefix = prefix
         self._transform: OdometryTransform | None = None
         self._calibration: tuple[Any, ...] = ()
@@ -247,7 +254,7 @@ class GeometryInputs:
         except GeometryError as err:
             self._refusals.say('camera_info', err)
             return
-        self._submit(lambda pipeline, _: pipeline.rig.set_camera(camera))
+        self._enter(lambda rig: rig.set_camera(camera))
 
     def _on_static_transforms(self, message: Any) -> None:
         usable = []
@@ -256,7 +263,8 @@ class GeometryInputs:
                 usable.append(transform_from_message(transform))
             except GeometryError as err:
                 self._refusals.say('static transform', err)
-        self._submit(lambda pipeline, _: pipeline.rig.add_transforms(usable))
+        with self._refusals.of('transform'):  # it may close a cycle
+            self._enter(lambda rig: rig.add_transforms(usable))
 
     def _on_odometry(self, raw: bytes) -> None:
         try:
@@ -291,9 +299,7 @@ class GeometryInputs:
         if self._transform is not None and source > _TRANSFORMS:
             self._transform.add(report)
         # It is looked at with the next unit.
-        self._submit(
-            lambda pipeline, _: pipeline.rig.add_ego_state(
-                report.state, report.frame_id, report.base_frame
-            ),
+        self._enter(
+            lambda rig: rig.add_ego_state(report.state, report.frame_id, report.base_frame),
             urgent=False,
         )

@@ -11,6 +11,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import rclpy
 from rclpy.executors import ExternalShutdownException
@@ -70,6 +71,19 @@ def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = Non
     finally:
         _tear_down(nodes)
     return BROKE_DOWN if broken.is_set() else 0
+
+
+def program(kind: Callable[[], Node], niceness: int = 0) -> Callable[[], NoReturn]:
+    """Return what runs a node as a program.
+
+    :param niceness: how much it gives way to others
+    """
+
+    def main() -> NoReturn:
+        os.nice(niceness)
+        sys.exit(run_nodes([kind]))
+
+    return main
 
 
 def _spin(

@@ -61,18 +61,17 @@ class Listener:
 
 
 class Entered:
-    """Stands for the pipeline and its rig: the frames of what was entered, and places."""
+    """Stands for a rig: the frames of what was entered, and places."""
 
     def __init__(self) -> None:
-        self.rig = self
         self.states: list[tuple[str, list[float]]] = []
 
     def add_ego_state(self, state: Any, frame_id: str, _: str) -> None:
         self.states.append((frame_id, state.pose.translation.tolist()))
 
-    def submit(self, task: Any, urgent: bool = True) -> None:
+    def enter(self, change: Any, urgent: bool = True) -> None:
         assert not urgent
-        task(self, None)
+        change(self)
 
 
 def vehicle_odometry(**changes: Any) -> SimpleNamespace:
@@ -100,7 +99,7 @@ def with_messages_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def listening() -> tuple[Listener, Entered]:
     node, entered = Listener(), Entered()
-    GeometryInputs(cast('Node', node), entered.submit, wants_camera=False)
+    GeometryInputs(cast('Node', node), entered.enter, wants_camera=False)
     return node, entered
 
 
@@ -201,7 +200,7 @@ def test_a_transform_that_another_node_publishes_is_left_to_it(moment: float) ->
 def test_only_odometry_is_published_and_only_where_it_is_wanted() -> None:
     def heard(publishes: bool) -> list[Any]:
         node, entered = Listener(), Entered()
-        inputs = GeometryInputs(cast('Node', node), entered.submit, False, '', publishes)
+        inputs = GeometryInputs(cast('Node', node), entered.enter, False, '', publishes)
         assert inputs.figures() == ({'transform': 'no odometry'} if publishes else {})
         edge = to_transform('odom', 'base_link', at(0.0).state.pose, NOW_NS)
         node.callbacks[names.TRANSFORMS](SimpleNamespace(transforms=[edge]))

@@ -27,7 +27,7 @@ from mmedge_ros.ros.geometry_inputs import to_transform
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.conversions import to_time
 from mmedge_ros.ros.messages.sensor_input import doorbell_topic, input_topic
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.picture_output import PictureOutput
 
@@ -241,9 +241,7 @@ def wait_for_peers(
             return missing
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([BagPlayer], args))
+main = program(BagPlayer)
 
 
 if __name__ == '__main__':

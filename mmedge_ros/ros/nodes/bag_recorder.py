@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.interfaces import recorded_topics
 from mmedge_ros.ros.messages.sensor_input import sent_and_received
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.recording.session import MEGABYTE, RecordingLimits, RecordingSession
 from mmedge_ros.ros.recording.topics import (
@@ -197,9 +196,7 @@ def _resolved(node: Node, topic: str) -> str:
         raise ReplayError(f'{shown(topic)} cannot be recorded: {reason}') from error
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([BagRecorder], args))
+main = program(BagRecorder)
 
 
 if __name__ == '__main__':

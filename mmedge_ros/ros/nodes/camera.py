@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from dataclasses import asdict
 from typing import Any
@@ -12,7 +11,7 @@ from rclpy.node import Node
 from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.diagnostics import Diagnostics
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.picture_output import CameraOutputs
 from mmedge_ros.ros.ros_clock import RosClock
@@ -92,9 +91,7 @@ class CameraNode(Node):
         }
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([CameraNode], args))
+main = program(CameraNode)
 
 
 if __name__ == '__main__':

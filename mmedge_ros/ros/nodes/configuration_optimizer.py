@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.conversions import appearance_of_message
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock, steady_clock
 from mmedge_ros.ros.waited_entities import defer
@@ -222,9 +221,7 @@ def _microseconds(seconds: Sequence[float]) -> str:
     return f'{1e6 * median(seconds):.1f}' if seconds else ''
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([ConfigurationOptimizerNode], args))
+main = program(ConfigurationOptimizerNode)
 
 
 if __name__ == '__main__':

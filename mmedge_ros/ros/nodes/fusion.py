@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from mmedge_ros.core.data_types import (
     SkipDecision,
 )
 from mmedge_ros.core.parameter import group, parameter
+from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.pipeline.decision_worker import DecisionWorker
 from mmedge_ros.pipeline.fusion_strategy import model_of_encoders, open_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
@@ -27,7 +28,7 @@ from mmedge_ros.ros.diagnostics import Diagnostics, Refusals, problem_figures
 from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, set_up_rig
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
 from mmedge_ros.tracking import data_association
@@ -82,7 +83,7 @@ class FusionNode(Node):
             self._watch.expect(modality, names.UNIT_FEATURES, qos.RESULT, is_shared=True)
         self._geometry_inputs = GeometryInputs(
             self,
-            self._worker.submit,
+            self._enter,
             not self._pipeline.rig.has_camera,
             parameters.frame_prefix,
             parameters.publish_transform,
@@ -121,6 +122,9 @@ class FusionNode(Node):
                 lambda pipeline, _now_ns: pipeline.add_labels(labels), urgent=False
             )
 
+    def _enter(self, change: Callable[[SensorRig], object], urgent: bool = True) -> None:
+        self._worker.submit(lambda pipeline, _now_ns: change(pipeline.rig), urgent)
+
     def _configure(self, made: Configuration) -> None:
         self._worker.submit(lambda pipeline, _now_ns: pipeline.configure(made), urgent=False)
 
@@ -157,9 +161,7 @@ def fusion_pipeline(parameters: FusionParameters) -> PerceptionPipeline:
     return pipeline
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([FusionNode], args))
+main = program(FusionNode)
 
 
 if __name__ == '__main__':

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from mmedge_ros.memory.search import find_moments
 from mmedge_ros.memory.store import SUFFIX, MemoryReader
 from mmedge_ros.memory.views import with_drone, with_place
 from mmedge_ros.ros.diagnostics import Diagnostics, problem_figures
-from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, set_up_rig
+from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, at_once, set_up_rig
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.markers import moment_markers
 from mmedge_ros.ros.messages.memory_messages import (
@@ -29,7 +28,7 @@ from mmedge_ros.ros.messages.memory_messages import (
     from_query,
     to_found_moment,
 )
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
 
@@ -80,8 +79,8 @@ class MemoryNode(Node):
         self._frame_id = ''
         self._refused = self._asked = 0
         # Where the drone and its camera are; `GeometryInputs` enters it.
-        self.rig = SensorRig()
-        set_up_rig(self.rig, p)
+        self._rig = SensorRig()
+        set_up_rig(self._rig, p)
         self._folder = memory_place(p.folder)
         detector = default_detector(p.detector, p.simulated)
         self._encoder = MemoryEncoder(bundle_that_embeds(detector))
@@ -91,7 +90,9 @@ class MemoryNode(Node):
         self._reader = MemoryReader(self._folder)
         self._markers = self.create_publisher(MarkerArray, names.MEMORY_MARKERS, qos.LATCHED)
         self._diagnostics = Diagnostics(self, self, self._figures)
-        self._geometry = GeometryInputs(self, self._do, not self.rig.has_camera, p.frame_prefix)
+        self._geometry = GeometryInputs(
+            self, at_once(self._rig), not self._rig.has_camera, p.frame_prefix
+        )
         self._keeper.start()
         self.create_subscription(msg.Moment, names.MOMENTS, self._on_moment, qos.RESULT)
         self.create_service(srv.QueryMemory, names.MEMORY_QUERY, self._on_query)
@@ -107,11 +108,6 @@ class MemoryNode(Node):
         """Say why the last views were lost; a scene without anything new sends none."""
         return [self._keeper.problem] if self._keeper.problem else []
 
-    def _do(self, task: Any, urgent: bool = True) -> None:
-        """Do at once what a pipeline would do in its turn: it enters something in the rig."""
-        del urgent
-        task(self, 0)
-
     def _on_moment(self, message: msg.Moment) -> None:
         try:
             view = from_moment(message)
@@ -120,11 +116,11 @@ class MemoryNode(Node):
             self.get_logger().warning(f'view not kept: {err}', throttle_duration_sec=5.0)
             return
         self._frame_id = message.header.frame_id
-        self.rig.set_frames({CAMERA: view.camera_frame})
-        self.rig.see_picture(*view.item.image_size)
+        self._rig.set_frames({CAMERA: view.camera_frame})
+        self._rig.see_picture(*view.item.image_size)
         stamp_ns = view.item.stamp_ns
-        placed = with_place(view.item, self.rig.geometry_at(stamp_ns))
-        self._keeper.offer(view._replace(item=with_drone(placed, self.rig.ego_at(stamp_ns))))
+        placed = with_place(view.item, self._rig.geometry_at(stamp_ns))
+        self._keeper.offer(view._replace(item=with_drone(placed, self._rig.ego_at(stamp_ns))))
 
     def _on_query(self, request: Any, response: Any) -> Any:
         self._asked += 1
@@ -154,9 +150,7 @@ class MemoryNode(Node):
         }
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([MemoryNode], args))
+main = program(MemoryNode)
 
 
 if __name__ == '__main__':

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -27,7 +26,7 @@ from mmedge_ros.ros.diagnostics import Diagnostics, key_values, node_name, statu
 from mmedge_ros.ros.input_watch import Fault, InputWatch
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time, to_system_state
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
 from mmedge_ros.ros.waited_entities import defer
@@ -225,9 +224,7 @@ class MonitorNode(Node):
         }
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([MonitorNode], args))
+main = program(MonitorNode)
 
 
 if __name__ == '__main__':

@@ -6,7 +6,6 @@ there.
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -30,11 +29,11 @@ from mmedge_ros.questions.question_worker import AskedQuestion, LiveAnswer, Ques
 from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.describing_output import DescribingOutput
 from mmedge_ros.ros.diagnostics import Diagnostics
-from mmedge_ros.ros.geometry_inputs import GeometryInputs, frame_prefix
+from mmedge_ros.ros.geometry_inputs import GeometryInputs, at_once, frame_prefix
 from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.question_messages import answer_lines, to_result
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.nodes.memory import memory_place
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
@@ -94,8 +93,8 @@ class QuestionsNode(Node):
         p = declare(self, QuestionParameters)
         clock = RosClock(self)
         # Where the drone is; `GeometryInputs` enters it.
-        self.rig = SensorRig()
-        self.rig.prefix = p.frame_prefix
+        self._rig = SensorRig()
+        self._rig.prefix = p.frame_prefix
         self._wakes = self.create_publisher(String, names.WAKE, qos.RESULT)
         memory = memory_place(p.folder) if p.folder else None
         detector = str(default_detector(p.detector, p.simulated)) if p.folder else ''
@@ -106,7 +105,7 @@ class QuestionsNode(Node):
         self._watch = InputWatch(self, time.monotonic)
         self._watch.expect('tracks', names.TRACKS, qos.RESULT)
         self._diagnostics = Diagnostics(self, self, self._figures)
-        self._geometry = GeometryInputs(self, self._do, False, p.frame_prefix)
+        self._geometry = GeometryInputs(self, at_once(self._rig), False, p.frame_prefix)
         self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
         ConfigurationInput(self, self._flight.configured)
         self.create_subscription(String, names.QUESTIONS, self._on_text, qos.RESULT)
@@ -129,18 +128,13 @@ class QuestionsNode(Node):
         """Say in words what is missing."""
         return [*self._watch.missing(), *self._describing.missing()]
 
-    def _do(self, task: Any, urgent: bool = True) -> None:
-        """Do at once what a pipeline would do in its turn: it enters something in the rig."""
-        del urgent
-        task(self, 0)
-
     def _on_tracks(self, message: msg.TrackArray) -> None:
         self._watch.heard('tracks')
         if conversions.is_update(message):
             return
         try:
             decision = conversions.from_track_array(message)
-            self._flight.add(decision, self.rig.ego_at(decision.state_ns))
+            self._flight.add(decision, self._rig.ego_at(decision.state_ns))
             self._describing.decided(decision)
         except ValueError as err:
             self.get_logger().warning(f'tracks not used: {err}', throttle_duration_sec=5.0)
@@ -212,9 +206,7 @@ class QuestionsNode(Node):
         raise AssertionError(handle)
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([QuestionsNode], args))
+main = program(QuestionsNode)
 
 
 if __name__ == '__main__':

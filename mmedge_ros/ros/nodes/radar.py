@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from mmedge_ros.ros.configuration_input import ConfigurationInput
 from mmedge_ros.ros.diagnostics import Diagnostics
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import header
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import RosClock
 from mmedge_ros.sensing.radar.scan import SCAN_FIELDS, RadarScan
@@ -133,9 +132,7 @@ class RadarNode(Node):
             self.get_logger().info(text)
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([RadarNode], args))
+main = program(RadarNode)
 
 
 if __name__ == '__main__':

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass
 from itertools import count
@@ -41,7 +40,7 @@ from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.memory_messages import to_moment
 from mmedge_ros.ros.messages.sensor_input import received_unit
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.picture_input import UnitInput
 from mmedge_ros.ros.ros_clock import RosClock
@@ -239,9 +238,7 @@ class UnitEncoderNode(Node):
         }
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([UnitEncoderNode], args))
+main = program(UnitEncoderNode)
 
 
 if __name__ == '__main__':

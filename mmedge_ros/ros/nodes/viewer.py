@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +16,10 @@ from mmedge_ros.core.data_types import CAMERA, Decision
 from mmedge_ros.core.parameter import group, parameter
 from mmedge_ros.replay.wire_formats import state_from_message
 from mmedge_ros.ros.diagnostics import Refusals
-from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, set_up_rig
+from mmedge_ros.ros.geometry_inputs import GeometryInputs, RigParameters, at_once, set_up_rig
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.sensor_input import input_topic
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.ros.sensor_subscription import SensorSubscription
@@ -141,7 +139,7 @@ class ViewerInputs:
                 defer(subscription)
             self._subscriptions.append(subscription)
         self._geometry = GeometryInputs(
-            node, self._know, not scene.rig.has_camera, scene.rig.prefix
+            node, at_once(scene.rig), not scene.rig.has_camera, scene.rig.prefix
         )
 
     def close(self) -> None:
@@ -157,10 +155,6 @@ class ViewerInputs:
     ) -> None:
         with self._refusals.of('message', 'not shown'):
             enter(convert(message))
-
-    def _know(self, task: Callable[[Any, int], object], urgent: bool = True) -> None:  # noqa: ARG002
-        with self._refusals.of('transform'):
-            task(self._scene, 0)
 
     def _take_picture(self, kind: type, raw: bytes, _: Any) -> None:
         self._on_picture(partial(self._draw, kind, raw))
@@ -227,10 +221,7 @@ class Viewer(Node):
             self._page.show(draw)
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    os.nice(_NICENESS)
-    sys.exit(run_nodes([Viewer], args))
+main = program(Viewer, niceness=_NICENESS)
 
 
 if __name__ == '__main__':

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,7 @@ from mmedge_ros.ros.messages.markers import status_marker, track_markers
 from mmedge_ros.ros.messages.sensor_input import input_topic
 from mmedge_ros.ros.messages.sensor_output import to_image
 from mmedge_ros.ros.messages.vision_mirror import VisionMirror, vision_messages
-from mmedge_ros.ros.node_main import run_nodes
+from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
 from mmedge_ros.ros.ros_clock import steady_clock
 from mmedge_ros.ros.sensor_subscription import SensorSubscription
@@ -115,9 +114,7 @@ class Visualizer(Node):
             self._annotated.publish(to_image(drawn, stamp_ns, message.header.frame_id))
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    sys.exit(run_nodes([Visualizer], args))
+main = program(Visualizer)
 
 
 if __name__ == '__main__':
