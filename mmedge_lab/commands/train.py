@@ -111,27 +111,28 @@ def detector(
     network. A training that was cut short goes on where it was.
     """
     with plain_errors():
-        from mmedge_lab.training.detector_session import DetectorRequest, train_detector
+        from mmedge_lab.training.detector_session import train_detector
         from mmedge_lab.training.detector_training import DetectorSettings
         from mmedge_lab.training.epoch_training import fastest_precision, usual_threads
 
-        request = DetectorRequest(
-            pictures,
-            out.absolute(),
-            _judged(validation),
-            DetectorSettings(
-                epochs=epochs,
-                seed=seed,
-                threads=usual_threads(threads),
-                width=width.value,
-                precision=fastest_precision(),
-                batch=batch,
-            ),
-            keep_work,
-            begin_with,
+        settings = DetectorSettings(
+            epochs=epochs,
+            seed=seed,
+            threads=usual_threads(threads),
+            width=width.value,
+            precision=fastest_precision(),
+            batch=batch,
         )
         with StatusLine(f'training {out.name}') as line:
-            metrics = train_detector(request, line.advance)
+            metrics = train_detector(
+                pictures,
+                out.absolute(),
+                line.advance,
+                validation=validation,
+                settings=settings,
+                keep_work=keep_work,
+                begin_with=begin_with,
+            )
     for name, figures in metrics.items():
         say(
             f'{name}: mAP50 {figures.get("map50_20px", float("nan")):.3f} for people of 20 px '
@@ -155,11 +156,10 @@ def levels(
     are what they were trained on; both were trained with --keep-work.
     """
     with plain_errors():
-        from mmedge_lab.training.detector_session import LevelRequest, join_levels
+        from mmedge_lab.training.detector_session import join_levels
 
-        request = LevelRequest(pictures, narrow, wide, out.absolute(), _judged(validation))
         with StatusLine(f'joining {out.name}') as line:
-            metrics = join_levels(request, line.advance)
+            metrics = join_levels(pictures, narrow, wide, out.absolute(), line.advance, validation)
     for level, by_set in metrics.items():
         for name, figures in by_set.items():
             say(
@@ -204,28 +204,29 @@ def fusion(
     """
     with plain_errors():
         from mmedge_lab.training.epoch_training import fastest_precision, usual_threads
-        from mmedge_lab.training.fusion_session import FusionRequest, train_fusion
+        from mmedge_lab.training.fusion_session import train_fusion
         from mmedge_lab.training.fusion_settings import FusionSettings
 
-        request = FusionRequest(
-            flights,
-            narrow,
-            wide,
-            out.absolute(),
-            _judged(validation),
-            FusionSettings(
-                epochs=epochs,
-                seed=seed,
-                threads=usual_threads(0),
-                precision=fastest_precision(),
-                without=tuple(part.value for part in Part if part in (without or ())),
-            ),
-            features.absolute() if features else None,
-            jobs,
-            keep_work,
+        settings = FusionSettings(
+            epochs=epochs,
+            seed=seed,
+            threads=usual_threads(0),
+            precision=fastest_precision(),
+            without=tuple(part.value for part in Part if part in (without or ())),
         )
         with StatusLine(f'training {out.name}') as line:
-            metrics = train_fusion(request, line.advance)
+            metrics = train_fusion(
+                flights,
+                narrow,
+                wide,
+                out.absolute(),
+                line.advance,
+                validation=validation,
+                settings=settings,
+                features=features.absolute() if features else None,
+                jobs=jobs,
+                keep_work=keep_work,
+            )
     for name, figures in metrics.items():
         fused, alone = (figures['full'][what] for what in ('fused', 'newest_picture'))
         say(
@@ -278,7 +279,3 @@ def recogniser(
 
 train_app.command('gate')(train_gate)
 train_app.command('fit')(train_fit)
-
-
-def _judged(validation: Path | None) -> dict[str, Path]:
-    return {} if validation is None else {'validation': validation}

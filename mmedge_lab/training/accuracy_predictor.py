@@ -219,7 +219,7 @@ def fit_predictor(
     made_from = f'{bundle.digest} {seconds:g} {Indicators._fields}'
     replayed = FlightArrays(work_beside(folder), made_from, {_LEARNED: flights}, jobs)
     parts = replayed.of(_LEARNED, partial(collect, bundle, seconds), report)
-    windows = joined([collected(arrays) for arrays in parts])
+    windows = joined([collected(arrays) for arrays in parts.values()])
     learnt = learn(windows, table, replayed_space(folder))
     entry: dict[str, Any] = {
         'used': 'predictor' if learnt.is_used else 'table',

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.training import TrainingError
+from mmedge_lab.training.epoch_training import EpochTraining, Task, TrainingParameters
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.core.parameter import parameter
 from mmedge_ros.windows.gate import DenseNetwork
 
 FEWEST_SAMPLES = 50
 FEWEST_FLIGHTS = 3
-# How often the held-out loss is looked at, in epochs.
-_LOOK = 5
+_WARM_UP, _LARGEST_GRADIENT = 20, 10.0
 
 Rows = NDArray[np.intp]
 # Of outputs (B, O), a tensor, for samples at rows (B,): the mean loss, a scalar tensor.
@@ -73,85 +73,68 @@ def fit_network(
     :param constant: what training begins with
     :raises TrainingError: for too few samples or flights
     """
+    import torch
+    from torch import nn
+
     known = np.unique(flights)
     if len(inputs) < FEWEST_SAMPLES or len(known) < FEWEST_FLIGHTS:
         raise TrainingError(
             f'{len(inputs)} samples of {len(known)} flights are too few to train a network; use '
             f'a set of at least {FEWEST_FLIGHTS} flights with {FEWEST_SAMPLES} samples'
         )
-    count = min(max(round(settings.held_out * len(known)), 1), len(known) - 1)
-    held = np.random.default_rng(settings.seed).permutation(known)[:count]
+    p = settings
+    count = min(max(round(p.held_out * len(known)), 1), len(known) - 1)
+    held = np.random.default_rng(p.seed).permutation(known)[:count]
     is_held = np.isin(flights, held)
     judged, rows = np.flatnonzero(is_held), np.flatnonzero(~is_held)
-    networks = list(train_dense(inputs, rows, loss, constant(rows), settings, _LOOK))
-    losses = [loss_of(network, inputs, judged, loss) for network in networks]
-    best = int(np.argmin(losses))
-    return DenseFit(networks[best], best * _LOOK, losses[best], losses[0])
-
-
-def train_dense(
-    inputs: FloatArray,
-    rows: Rows,
-    loss: Loss,
-    constant: FloatArray,
-    settings: DenseSettings,
-    every: int,
-) -> Iterator[DenseNetwork]:
-    """Train on some rows; yields the network at the beginning and after every few epochs.
-
-    AdamW (Loshchilov and Hutter, arXiv 1711.05101); biases are not pulled to zero.
-
-    :param inputs: (N, F), standardised by the mean and deviation of the chosen rows
-    :param constant: outputs (O,) of the network at the beginning, whatever the inputs
-    """
-    import torch
-
     torch.set_num_threads(1)
-    p = settings
-    random = torch.Generator().manual_seed(p.seed)
+    torch.manual_seed(p.seed)
+    fields, outputs = inputs.shape[1], constant(rows)
+    first, last = nn.Linear(fields, p.hidden), nn.Linear(p.hidden, len(outputs))
+    network = nn.Sequential(first, nn.ReLU(), nn.Dropout(p.dropout), last).double()
+    with torch.no_grad():
+        first.weight.normal_(0.0, float(np.sqrt(2.0 / fields)))
+        last.bias.copy_(torch.from_numpy(outputs))
+        for zero in (first.bias, last.weight):
+            zero.zero_()
     mean, deviation = inputs[rows].mean(axis=0), inputs[rows].std(axis=0)
     # A field that never varied gets no weight, also when it varies later.
     scale = np.where(deviation > 1e-9, 1.0 / np.maximum(deviation, 1e-9), 0.0)
-    fields, real = inputs.shape[1], torch.float64
-    weights = [
-        torch.randn((fields, p.hidden), generator=random, dtype=real) * np.sqrt(2.0 / fields),
-        torch.zeros(p.hidden, dtype=real),
-        torch.zeros((p.hidden, len(constant)), dtype=real),
-        torch.tensor(constant, dtype=real),
-    ]
 
-    def network() -> DenseNetwork:
-        return DenseNetwork(mean, scale, *(w.detach().numpy().copy() for w in weights))
+    def dense() -> DenseNetwork:
+        layers = (first.weight.T, first.bias, last.weight.T, last.bias)
+        return DenseNetwork(mean, scale, *(w.detach().numpy().copy() for w in layers))
 
-    yield network()
-    standardised = torch.from_numpy(network().standardised(inputs))
-    for weight in weights:
-        weight.requires_grad_()
-    groups = [
-        {'params': weights[::2], 'weight_decay': p.weight_decay},
-        {'params': weights[1::2], 'weight_decay': 0.0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=p.learning_rate)
-    first, bias1, second, bias2 = weights
-    for epoch in range(1, p.epochs + 1):
-        order = rows[torch.randperm(len(rows), generator=random).numpy()]
-        for begin in range(0, len(order), p.batch):
-            chosen = order[begin : begin + p.batch]
-            hidden = torch.relu(standardised[chosen] @ first + bias1)
-            kept = torch.rand(hidden.shape, generator=random) >= p.dropout
-            outputs = (hidden * kept / (1.0 - p.dropout)) @ second + bias2
-            optimizer.zero_grad()
-            loss(outputs, chosen).backward()
-            optimizer.step()
-        if epoch % every == 0:
-            yield network()
+    constant_network = dense()
+    standardised = torch.from_numpy(constant_network.standardised(inputs))
 
+    def batches(epoch: int) -> Iterator[Rows]:
+        order = np.random.default_rng((p.seed, epoch)).permutation(rows)
+        yield from (order[begin : begin + p.batch] for begin in range(0, len(order), p.batch))
 
-def loss_of(network: DenseNetwork, inputs: FloatArray, rows: Rows, loss: Loss) -> float:
-    """Return the mean loss of a network for inputs (N, F) at some rows."""
-    import torch
+    def worth(of: Any) -> float:
+        with torch.no_grad():
+            return -float(loss(of(standardised[judged]), judged))
 
-    return float(loss(torch.from_numpy(network.outputs(inputs[rows])), rows))
+    constant_loss = -worth(network.eval())
+    training = EpochTraining(
+        Task(network, batches, lambda chosen: loss(network(standardised[chosen]), chosen), worth),
+        TrainingParameters(
+            learning_rate=p.learning_rate,
+            weight_decay=p.weight_decay,
+            warm_up=_WARM_UP,
+            largest_gradient=_LARGEST_GRADIENT,
+            averaged=1,
+            epochs=p.epochs,
+            steps=-(-len(rows) // p.batch),
+        ),
+    )
+    training.run()
+    held_out_loss = -max(training.worths)
+    if held_out_loss >= constant_loss:
+        return DenseFit(constant_network, 0, constant_loss, constant_loss)
+    network.load_state_dict(training.network.state_dict())
+    return DenseFit(dense(), training.best_epoch, held_out_loss, constant_loss)
 
 
 def yes_or_no(labels: NDArray[np.bool_] | FloatArray) -> Loss:

@@ -6,7 +6,7 @@ Decision fusion needs no more than that; `mmedge lab train fusion` builds on the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,12 @@ from mmedge_lab.training.checkpoint import save_checkpoint, work_beside, work_fo
 from mmedge_lab.training.detector_evaluation import accuracy_by_set
 from mmedge_lab.training.detector_training import (
     DetectorSettings,
-    DetectorTraining,
     TrainedDetector,
+    detector_training,
     load_detector,
 )
-from mmedge_lab.training.epoch_training import prepare_torch
-from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, NARROW, WIDE
+from mmedge_lab.training.epoch_training import prepare_torch, training_device
+from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, NARROW, VALIDATION, WIDE
 from mmedge_lab.training.network_export import export_detector
 from mmedge_lab.training.picture_set import (
     CLASSES,
@@ -43,7 +43,6 @@ from mmedge_lab.training.picture_set import (
 )
 from mmedge_ros.core.untrusted_files import load_shallow_yaml
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.sensing.camera.image import Picture
 
 # Share of the progress shown.
 _TRAINED = 0.95
@@ -53,126 +52,113 @@ DEFAULT_LEVEL = 'medium'
 STARTING_POINTS = {NARROW: 'narrow.pt', WIDE: 'wide.pt'}
 
 
-@dataclass(frozen=True)
-class DetectorRequest:
-    """The request for a training: the folder of pictures, and where the bundle goes.
-
-    ``judged`` names the sets of flights the result is judged on. The work folder beside the bundle
-    holds checkpoints; it is removed at the end unless ``keep_work``. ``begin_with`` is the
-    checkpoint of a detector of the same width.
-    """
-
-    pictures: Path
-    out: Path
-    judged: Mapping[str, Path] = field(default_factory=dict)
-    settings: DetectorSettings = field(default_factory=DetectorSettings)
-    keep_work: bool = False
-    begin_with: Path | None = None
-
-    @property
-    def work(self) -> Path:
-        """The work folder."""
-        return work_beside(self.out)
-
-
-def train_detector(request: DetectorRequest, report: Report) -> dict[str, Any]:
+def train_detector(
+    folder: Path,
+    out: Path,
+    report: Report,
+    *,
+    validation: Path | None = None,
+    settings: DetectorSettings | None = None,
+    keep_work: bool = False,
+    begin_with: Path | None = None,
+) -> dict[str, Any]:
     """Train, export, check, judge, and put the bundle in its place.
 
+    :param folder: of the pictures
+    :param validation: set of flights that judges the result
+    :param keep_work: keep the work folder beside the bundle, which holds checkpoints
+    :param begin_with: checkpoint of a detector of the same width
     :return: the figures by set
     :raises TrainingError: when it cannot be done; after a full disk the checkpoints are kept
     :raises BagError: if a flight cannot be read
     :raises EncodingError: if a library is missing
     """
-    settings = request.settings
-    require_free(request.out)
-    pictures = open_pictures(request.pictures)
-    judged = {name: flights_in(folder) for name, folder in request.judged.items()}
-    with work_folder(request.work, request.keep_work) as work:
+    settings = settings or DetectorSettings()
+    require_free(out)
+    pictures, judged = open_pictures(folder), _judged(validation)
+    with work_folder(work_beside(out), keep_work) as work:
         prepare_torch(work, settings.threads)
         start = None
-        if request.begin_with:
-            start = load_detector(request.begin_with, settings.width)
+        if begin_with:
+            start = load_detector(begin_with, settings.width)
             settings = replace(settings, begun_with=start.digest)
-        training = DetectorTraining(pictures, settings, work, start)
+        training = detector_training(pictures, settings, work, start)
         training.run(part_of(report, 0.0, _TRAINED))
         metrics = _write_levels(
-            request.out,
+            out,
             {settings.level: (training.network, settings.size)},
-            _some_pictures(pictures),
+            pictures,
             judged,
             part_of(report, _TRAINED, 1.0),
-            {
-                'domain': domain_of(pictures.flights),
-                'training': training_facts(pictures, settings, training.device),
-            },
+            training_facts(pictures, settings),
         )
     return metrics[settings.level]
 
 
-@dataclass(frozen=True)
-class LevelRequest:
-    """What is joined: checkpoints or bundles of `mmedge lab train detector --keep-work`.
+def join_levels(
+    folder: Path,
+    narrow: Path,
+    wide: Path,
+    out: Path,
+    report: Report,
+    validation: Path | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Export every level of two detectors, check it, judge it, and put the bundle in its place.
 
-    ``pictures`` is the folder they were trained on: the export is checked on some of it.
-    """
-
-    pictures: Path
-    narrow: Path
-    wide: Path
-    out: Path
-    judged: Mapping[str, Path] = field(default_factory=dict)
-
-
-def join_levels(request: LevelRequest, report: Report) -> dict[str, dict[str, Any]]:
-    """Export every level, check it, judge it, and put the bundle in its place.
-
+    :param folder: of the pictures they were trained on: the export is checked on some of them
+    :param narrow: checkpoint or bundle of `mmedge lab train detector --keep-work`, as ``wide`` is
+    :param validation: set of flights that judges the result
     :return: the figures by level and set
     :raises TrainingError: when it cannot be done
     :raises BagError: if a flight cannot be read
     :raises EncodingError: if a library is missing
     """
-    require_free(request.out)
-    pictures = open_pictures(request.pictures)
-    judged = {name: flights_in(folder) for name, folder in request.judged.items()}
-    places = {NARROW: request.narrow, WIDE: request.wide}
-    with work_folder(work_beside(request.out)) as work:
+    require_free(out)
+    pictures, judged = open_pictures(folder), _judged(validation)
+    places = {NARROW: narrow, WIDE: wide}
+    with work_folder(work_beside(out)) as work:
         prepare_torch(work, 1)
         detectors = {width: load_detector(place, width) for width, place in places.items()}
         return _write_levels(
-            request.out,
+            out,
             {
                 level: (detectors[width].network, size)
                 for level, (width, size) in CAMERA_LEVELS.items()
             },
-            _some_pictures(pictures),
+            pictures,
             judged,
             report,
             {
-                'domain': domain_of(pictures.flights),
-                'training': {
-                    width: {**_facts(place, detectors[width]), 'sha256': detectors[width].digest}
-                    for width, place in places.items()
-                },
+                width: {**_facts(place, detectors[width]), 'sha256': detectors[width].digest}
+                for width, place in places.items()
             },
             {STARTING_POINTS[width]: detector for width, detector in detectors.items()},
         )
 
 
+def _judged(validation: Path | None) -> dict[str, Sequence[Path]]:
+    return {} if validation is None else {VALIDATION: flights_in(validation)}
+
+
 def _write_levels(
     out: Path,
     networks: Mapping[str, tuple[Any, tuple[int, int]]],
-    shown: Sequence[Picture],
+    pictures: PictureSet,
     judged: Mapping[str, Sequence[Path]],
     report: Report,
-    content: Mapping[str, Any],
+    training: Mapping[str, Any],
     starting_points: Mapping[str, TrainedDetector] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Export, check and judge networks with their input sizes; put a bundle of them in its place.
 
-    :param content: further entries of the manifest
+    :param training: the manifest's description of it
     :param starting_points: by file what later trainings begin with
     :return: the figures by level and set
     """
+    # Evenly from all of the set.
+    step = max(1, len(pictures) // _CHECKED_PICTURES)
+    chosen = range(0, len(pictures), step)[:_CHECKED_PICTURES]
+    shown = [pictures.load(number).image for number in chosen]
     levels, exports, metrics = {}, {}, {}
     with new_bundle(out) as part:
         for name, detector in (starting_points or {}).items():
@@ -184,25 +170,23 @@ def _write_levels(
             exports[level] = export_facts(export_detector(network, weights, size, shown))
             levels[level] = {**file_entry(weights), 'input_size': list(size)}
             metrics[level] = accuracy_by_set(weights, judged, rest, f'judging {level}')
-        default = DEFAULT_LEVEL if DEFAULT_LEVEL in levels else next(iter(levels))
-        write_manifest(
-            part,
-            out.name,
-            {
-                'camera': {'default': default, 'levels': levels},
-                'labels': list(CLASSES),
-                **content,
-                'export': exports,
-                'metrics': metrics,
-                'licence': LICENCE,
+        content = {
+            'camera': {
+                'default': DEFAULT_LEVEL if DEFAULT_LEVEL in levels else next(iter(levels)),
+                'levels': levels,
             },
-        )
+            'labels': list(CLASSES),
+            'domain': domain_of(pictures.flights),
+            'training': training,
+            'export': exports,
+            'metrics': metrics,
+            'licence': LICENCE,
+        }
+        write_manifest(part, out.name, content)
     return metrics
 
 
-def training_facts(
-    pictures: PictureSet, settings: DetectorSettings, device: str
-) -> dict[str, Any]:
+def training_facts(pictures: PictureSet, settings: DetectorSettings) -> dict[str, Any]:
     """Return a manifest's description of the training."""
     return {
         'data': {
@@ -212,15 +196,8 @@ def training_facts(
             'sha256': pictures.digest,
         },
         'settings': settings.plain(),
-        'software': software_facts(device),
+        'software': software_facts(training_device()),
     }
-
-
-def _some_pictures(pictures: PictureSet) -> list[Picture]:
-    """Return pictures, evenly from all of a set, to check an export on."""
-    step = max(1, len(pictures) // _CHECKED_PICTURES)
-    chosen = range(0, len(pictures), step)[:_CHECKED_PICTURES]
-    return [pictures.load(number).image for number in chosen]
 
 
 def _save_starting_point(path: Path, detector: TrainedDetector) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +17,10 @@ from mmedge_lab.training.epoch_training import (
     BFLOAT16,
     FLOAT32,
     EpochTraining,
+    Task,
     TrainingParameters,
     prepare_torch,
+    training_device,
 )
 from mmedge_lab.training.picture_set import CLASSES, PictureSet
 from mmedge_ros.encoding.bundle.weights import sha256_of
@@ -88,66 +89,62 @@ class DetectorSettings:
         return {**values, 'size': list(self.size), 'crop': list(self.crop)}
 
 
-class DetectorTraining(EpochTraining):
-    """The training of a detector.
+def detector_training(
+    pictures: PictureSet,
+    settings: DetectorSettings,
+    folder: Path,
+    start: TrainedDetector | None = None,
+) -> EpochTraining:
+    """Return the training of a detector.
 
     :param folder: where checkpoints are kept
     :param start: what ``settings.begun_with`` names: a trained network of the same width
     :raises TrainingError: if a checkpoint there is damaged or of another training
     """
+    torch = prepare_torch(folder, settings.threads)
+    device = training_device()
+    torch.manual_seed(settings.seed)
+    network = new_network(CLASSES, SCALES[settings.width]).to(device)
+    if start is not None:
+        network.load_state_dict(start.network.state_dict())
+    is_half = settings.precision == BFLOAT16
+    if is_half:
+        network.to(memory_format=torch.channels_last)
+    held = settings.epochs - settings.plain_epochs
+    source = BatchSource(
+        pictures,
+        settings.size,
+        settings.crop,
+        min(settings.batch, len(pictures)),
+        settings.seed,
+        settings.augmentation,
+        _LOADERS if device == 'cuda' else 1,
+    )
+    loss_of = DetectorLoss(network, settings.crop, len(CLASSES))
 
-    def __init__(
-        self,
-        pictures: PictureSet,
-        settings: DetectorSettings,
-        folder: Path,
-        start: TrainedDetector | None = None,
-    ) -> None:
-        self._settings = settings
-        self._torch = torch = prepare_torch(folder, settings.threads)
-        self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
-        torch.manual_seed(settings.seed)
-        network = new_network(CLASSES, SCALES[settings.width]).to(self.device)
-        if start is not None:
-            network.load_state_dict(start.network.state_dict())
-        self._half = settings.precision == BFLOAT16
-        if self._half:
-            network.to(memory_format=torch.channels_last)
-        self._source = BatchSource(
-            pictures,
-            settings.size,
-            settings.crop,
-            min(settings.batch, len(pictures)),
-            settings.seed,
-            settings.augmentation,
-            _LOADERS if self.device == 'cuda' else 1,
-        )
-        parameters = TrainingParameters(
+    def loss(batch: Batch) -> Any:
+        shown = torch.from_numpy(batch.pictures).to(device).float() / 255.0
+        if is_half:
+            shown = shown.contiguous(memory_format=torch.channels_last)
+        with torch.autocast(device, torch.bfloat16, enabled=is_half):
+            output = network(shown)
+        return loss_of(_as_float32(output), batch)
+
+    return EpochTraining(
+        Task(network, lambda epoch: source.epoch(epoch, mosaic=epoch < held), loss),
+        TrainingParameters(
             settings.learning_rate * math.sqrt(settings.batch / DetectorSettings.batch),
             settings.weight_decay,
             _WARM_UP,
             _LARGEST_GRADIENT,
             _AVERAGED_STEPS,
             settings.epochs,
-            len(self._source),
-            settings.epochs - settings.plain_epochs,
-        )
-        identity = {'format': _FORMAT, 'pictures': pictures.digest, 'settings': settings.plain()}
-        super().__init__(network, parameters, folder / CHECKPOINT, identity)
-        self._loss = DetectorLoss(network, settings.crop, len(CLASSES))
-
-    def _batches(self, epoch: int) -> Iterator[Batch]:
-        last_with_mosaics = self._settings.epochs - self._settings.plain_epochs
-        return self._source.epoch(epoch, mosaic=epoch < last_with_mosaics)
-
-    def _loss_of(self, batch: Batch) -> Any:
-        torch = self._torch
-        pictures = torch.from_numpy(batch.pictures).to(self.device).float() / 255.0
-        if self._half:
-            pictures = pictures.contiguous(memory_format=torch.channels_last)
-        with torch.autocast(self.device, torch.bfloat16, enabled=self._half):
-            output = self._learning(pictures)
-        return self._loss(_as_float32(output), batch)
+            len(source),
+            held,
+        ),
+        folder / CHECKPOINT,
+        {'format': _FORMAT, 'pictures': pictures.digest, 'settings': settings.plain()},
+    )
 
 
 def _as_float32(output: Any) -> Any:

@@ -6,7 +6,7 @@ van den Oord et al., arXiv 1807.03748); levels are drawn at random: one projecti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mmedge_lab.training import Report, TrainingError
+from mmedge_lab.training.epoch_training import EpochTraining, Task, TrainingParameters
 from mmedge_lab.training.feature_cache import SCAN, SCAN_STEP, CachedFlight
 from mmedge_lab.training.networks.aggregator import Standardise
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
@@ -29,6 +30,7 @@ from mmedge_ros.encoding.feature_grid import (
 
 _BATCH = 96
 _LEARNING_RATE, _WEIGHT_DECAY = 2e-3, 0.02
+_WARM_UP, _LARGEST_GRADIENT = 40, 10.0
 # The picture nearest a scan must be this near (s) for both to show one moment.
 _SAME_MOMENT = 0.04
 # Pairs of one flight this far apart (s) are not true.
@@ -63,6 +65,20 @@ class GridEmbeddingNetwork(nn.Module):  # type: ignore[misc]
         return vector / vector.square().sum(dim=1, keepdim=True).clamp(min=1e-12).sqrt()
 
 
+class _JointNetwork(nn.Module):  # type: ignore[misc]
+    """How alike pictures and scans are: (B, B), sharper the more that separates them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.camera = GridEmbeddingNetwork(CAMERA_CHANNELS)
+        self.radar = GridEmbeddingNetwork(RADAR_CHANNELS)
+        self.sharpness = nn.Parameter(torch.tensor(_FIRST_SHARPNESS))
+
+    def forward(self, pictures: Tensor, scans: Tensor) -> Tensor:
+        scale = self.sharpness.clamp(1.0, _GREATEST_SHARPNESS)
+        return scale * self.camera(pictures) @ self.radar(scans).T
+
+
 class MomentPair(NamedTuple):
     """A picture and a scan of one moment, by their places: flight, picture, row of SCAN."""
 
@@ -88,7 +104,7 @@ class JointEmbedding(NamedTuple):
 
 
 def train_embedding(
-    flights: Sequence[CachedFlight], steps: int, on_progress: Report | None = None
+    flights: Sequence[CachedFlight], steps: int, report: Report | None = None
 ) -> JointEmbedding:
     """Learn the joint projection.
 
@@ -101,38 +117,38 @@ def train_embedding(
         )
     torch.manual_seed(_SEED)
     rng = np.random.default_rng(_SEED)
-    camera = GridEmbeddingNetwork(CAMERA_CHANNELS)
-    radar = GridEmbeddingNetwork(RADAR_CHANNELS)
+    joint = _JointNetwork()
     shown = [pairs[k] for k in rng.permutation(len(pairs))[:_STATISTICS].tolist()]
-    for network, grids in zip((camera, radar), _read(flights, shown, rng), strict=True):
+    for network, grids in zip(
+        (joint.camera, joint.radar), _read(flights, shown, rng), strict=True
+    ):
         network.standardise.set_statistics(grids.mean((0, 2, 3)), grids.std((0, 2, 3)))
-    sharpness = nn.Parameter(torch.tensor(_FIRST_SHARPNESS))
-    learned = [*camera.parameters(), *radar.parameters()]
-    optimizer = torch.optim.AdamW(
-        [
-            {'params': learned, 'weight_decay': _WEIGHT_DECAY},
-            {'params': [sharpness], 'weight_decay': 0.0},
-        ],
-        lr=_LEARNING_RATE,
-    )
     size = min(_BATCH, len(pairs))
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _LEARNING_RATE, max(steps, 2))
-    for step in range(steps):
-        chosen = [pairs[k] for k in rng.choice(len(pairs), size, replace=False).tolist()]
-        pictures, scans = _read(flights, chosen, rng)
-        scale = sharpness.clamp(1.0, _GREATEST_SHARPNESS)
-        likeness = scale * camera(pictures) @ radar(scans).T
+
+    def batches(_: int) -> Iterator[list[MomentPair]]:
+        for _ in range(steps):
+            yield [pairs[k] for k in rng.choice(len(pairs), size, replace=False).tolist()]
+
+    def loss(chosen: list[MomentPair]) -> Tensor:
+        likeness = joint(*_read(flights, chosen, rng))
         # Moments close to each other look the same to both: they are not separated.
         likeness = likeness.masked_fill(torch.from_numpy(_too_close(chosen)), -1e4)
         own = torch.arange(size)
-        loss = functional.cross_entropy(likeness, own) + functional.cross_entropy(likeness.T, own)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-        if on_progress and step % 10 == 0:
-            on_progress(step / steps, f'embedding, step {step + 1} of {steps}')
-    return JointEmbedding(camera.eval(), radar.eval())
+        return functional.cross_entropy(likeness, own) + functional.cross_entropy(likeness.T, own)
+
+    EpochTraining(
+        Task(joint, batches, loss),
+        TrainingParameters(
+            learning_rate=_LEARNING_RATE,
+            weight_decay=_WEIGHT_DECAY,
+            warm_up=_WARM_UP,
+            largest_gradient=_LARGEST_GRADIENT,
+            averaged=1,
+            epochs=1,
+            steps=steps,
+        ),
+    ).run(report)
+    return JointEmbedding(joint.camera.eval(), joint.radar.eval())
 
 
 def judge_embedding(

@@ -7,9 +7,8 @@ import math
 import os
 import time
 import warnings
-from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -32,8 +31,8 @@ class TrainingParameters(NamedTuple):
 
     Before it falls it is kept for the first ``held`` epochs: so long nothing depends on how many
     epochs there will be. Gradients are cut to the length ``largest_gradient``. The averaged
-    network follows the last ``averaged`` steps, fewer at the beginning. An epoch has so many
-    ``steps``.
+    network follows the last ``averaged`` steps, fewer at the beginning; for 1 it is the network
+    that learns. An epoch has so many ``steps``.
     """
 
     learning_rate: float
@@ -46,49 +45,63 @@ class TrainingParameters(NamedTuple):
     held: int = 0
 
 
-class EpochTraining(ABC):
+class Task(NamedTuple):
+    """What is trained, and all that tells one training from another.
+
+    ``batches`` yields those of an epoch, as many as its ``steps``; ``loss`` returns that of a
+    batch, a scalar tensor. ``judge`` says after each epoch how good the averaged network is, the
+    more the better; without it the network of the last epoch is the best.
+    """
+
+    network: Any
+    batches: Callable[[int], Iterator[Any]]
+    loss: Callable[[Any], Any]
+    judge: Callable[[Any], float] | None = None
+
+
+class EpochTraining:
     """A training from its first step, or from its last checkpoint on.
 
     The average over the last steps is what counts, not the network that learns.
 
-    :param network: on the device it is trained on
-    :param checkpoint: file that is written after each epoch
+    :param task: its network is on the device it is trained on
+    :param checkpoint: file that is written after each epoch; None for trainings of minutes
     :param identity: plain values of all that the result depends on
     :raises TrainingError: if the checkpoint is damaged or of another training
     """
 
     def __init__(
         self,
-        network: Any,
+        task: Task,
         parameters: TrainingParameters,
-        checkpoint: Path,
-        identity: dict[str, Any],
+        checkpoint: Path | None = None,
+        identity: Mapping[str, Any] | None = None,
     ) -> None:
         self.epoch = 0
         self.losses: list[float] = []
-        self._learning = network
-        self._average = copy.deepcopy(network).eval()
-        self._parameters = parameters
-        self._checkpoint, self._identity = checkpoint, identity
-        self._optimizer = _adamw(network, parameters)
-        if checkpoint.is_file():
-            resume(checkpoint, identity, self._restore)
+        self.worths: list[float] = []
+        self._task, self._parameters = task, parameters
+        self._learning = task.network
+        is_averaged = parameters.averaged > 1
+        self._average = copy.deepcopy(task.network).eval() if is_averaged else task.network
+        self._best: dict[str, Any] | None = None
+        self._checkpoint, self._identity = checkpoint, identity or {}
+        self._optimizer = _adamw(task.network, parameters)
+        if checkpoint is not None and checkpoint.is_file():
+            resume(checkpoint, self._identity, self._restore)
 
     @property
     def network(self) -> Any:
-        """The network so far: the average over the last steps, in evaluation mode."""
-        return self._average
+        """The best network so far: an average over steps, on the CPU, in evaluation mode."""
+        network = copy.deepcopy(self._average).cpu()
+        if self._best is not None:
+            network.load_state_dict(self._best)
+        return network.eval()
 
-    @abstractmethod
-    def _batches(self, epoch: int) -> Iterator[Any]:
-        """Yield the batches of an epoch."""
-
-    @abstractmethod
-    def _loss_of(self, batch: Any) -> Any:
-        """Return the loss of a batch, a scalar tensor."""
-
-    def _end_epoch(self) -> None:  # noqa: B027 - most have nothing to do
-        """Do what is to be done before the checkpoint of an epoch."""
+    @property
+    def best_epoch(self) -> int:
+        """Number of the best epoch, from 1 on: the last of those that are as good as any."""
+        return max(range(len(self.worths)), key=lambda k: (self.worths[k], k), default=-1) + 1
 
     def run(self, on_progress: Report | None = None) -> None:
         """Train to the end, with a checkpoint after each epoch.
@@ -100,7 +113,7 @@ class EpochTraining(ABC):
         first, begun = self.epoch, time.monotonic()
         for epoch in range(first, epochs):
             total = 0.0
-            for place, batch in enumerate(self._batches(epoch), start=1):
+            for place, batch in enumerate(self._task.batches(epoch), start=1):
                 total += self._step(batch, epoch * steps + place - 1)
                 if on_progress:
                     done = epoch + place / steps
@@ -109,8 +122,16 @@ class EpochTraining(ABC):
                     on_progress(done / epochs, f'{words}, {_duration(left)} left')
             self.losses.append(total / steps)
             self.epoch = epoch + 1
-            self._end_epoch()
-            save_checkpoint(self._checkpoint, {**self._identity, **self._state()})
+            if self._task.judge is not None:
+                self._keep_best(self._task.judge(self._average.eval()))
+            if self._checkpoint is not None:
+                save_checkpoint(self._checkpoint, {**self._identity, **self._state()})
+
+    def _keep_best(self, worth: float) -> None:
+        self.worths.append(worth if math.isfinite(worth) else -math.inf)
+        if self.worths[-1] >= max(self.worths):
+            state = self._average.state_dict()
+            self._best = {name: value.detach().cpu().clone() for name, value in state.items()}
 
     def _step(self, batch: Any, step: int) -> float:
         """Take one step down the loss, and return this."""
@@ -123,7 +144,7 @@ class EpochTraining(ABC):
             group['lr'] = parameters.learning_rate * share
         self._learning.train()
         self._optimizer.zero_grad(set_to_none=True)
-        loss = self._loss_of(batch)
+        loss = self._task.loss(batch)
         value = float(loss.detach())
         if not math.isfinite(value):
             raise TrainingError(
@@ -133,15 +154,19 @@ class EpochTraining(ABC):
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._learning.parameters(), parameters.largest_gradient)
         self._optimizer.step()
-        # The averaged network moves towards the trained one; a state holds no gradients.
-        weight = 1.0 / min(2.0 + 0.1 * step, parameters.averaged)
+        if self._average is not self._learning:
+            self._follow(step)
+        return value
+
+    def _follow(self, step: int) -> None:
+        """Move the averaged network towards the trained one; a state holds no gradients."""
+        weight = 1.0 / min(2.0 + 0.1 * step, self._parameters.averaged)
         trained = self._learning.state_dict()
         for name, average in self._average.state_dict().items():
             if average.dtype.is_floating_point:
                 average.lerp_(trained[name], weight)
             else:
                 average.copy_(trained[name])
-        return value
 
     def _state(self) -> dict[str, Any]:
         """Return all that a checkpoint needs to go on as if nothing had happened."""
@@ -150,6 +175,8 @@ class EpochTraining(ABC):
         return {
             'epoch': self.epoch,
             'losses': self.losses,
+            'figures': self.worths,
+            'best': self._best,
             'network': self._learning.state_dict(),
             'average': self._average.state_dict(),
             'optimizer': self._optimizer.state_dict(),
@@ -161,6 +188,7 @@ class EpochTraining(ABC):
         import torch
 
         self.epoch, self.losses = int(content['epoch']), list(content['losses'])
+        self.worths, self._best = list(content['figures']), content['best']
         self._learning.load_state_dict(content['network'])
         self._average.load_state_dict(content['average'])
         self._optimizer.load_state_dict(content['optimizer'])
@@ -230,6 +258,13 @@ def prepare_torch(folder: Path, threads: int) -> Any:
     torch.use_deterministic_algorithms(True, warn_only=torch.cuda.is_available())
     warnings.filterwarnings('ignore', message='.*deterministic', category=UserWarning)
     return torch
+
+
+def training_device() -> str:
+    """Return the GPU where there is one, else the processor."""
+    import torch
+
+    return 'cuda' if torch.cuda.is_available() else 'cpu'
 
 
 def fastest_precision() -> str:

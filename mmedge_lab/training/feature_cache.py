@@ -1,36 +1,38 @@
-"""What the flight's encoders make of whole recordings, kept on disk for training.
+"""What the flight's encoders make of whole flights, kept on disk for training.
 
-A folder per flight: ``camera_<level>.npy`` (N, 64, 30, 40) and ``radar_<level>.npy``
-(M, 20, 30, 40), float16, one row per unit in the order of the recording; ``scan_<level>.npy``,
-the radar's own grids (16, 30, 40) of every fifth unit; ``units.npz`` with stamps and the truth,
-and ``index.json``. Arrays are read as memory maps: a training needs a few of the 150 kB rows at
-a time, all of them take some gigabytes.
+The arrays of a flight are ``camera_<level>`` (N, 64, 30, 40) and ``radar_<level>``
+(M, 20, 30, 40), float16, one row per unit in the order of the recording; ``scan_<level>``, the
+radar's own grids (16, 30, 40) of every fifth unit; stamps of the units, and the truth. They are
+read as memory maps: a training needs a few of the 150 kB rows at a time, all of them take some
+gigabytes.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
-from zipfile import BadZipFile
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.judging.bench import flight_subject
+from mmedge_lab.judging.encoded_flight import EncodedFlight
+from mmedge_lab.judging.judged_flight import encoded_with_truth
+from mmedge_lab.policies.scheduled_replay import StoredFeatures
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.checkpoint import read_index, whole_folder
-from mmedge_lab.training.picture_set import describe_flight
+from mmedge_lab.training.flight_works import Arrays, read_arrays
 from mmedge_lab.training.window_truth import WindowTruth, window_truth
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, ModalityConfiguration, Unit
-from mmedge_ros.encoding import EncodingError
+from mmedge_ros.core.data_types import (
+    CAMERA,
+    NS_PER_S,
+    RADAR,
+    ModalityConfiguration,
+    Unit,
+    UnitFeatures,
+)
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
@@ -41,25 +43,17 @@ from mmedge_ros.geometry.transforms import TransformTree
 from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.recorded_truth import GROUND_TRUTH
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.sensing import SensingError
-from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.sensing.radar.filter import RadarLimits
 from mmedge_ros.tracking.radar_grid import RADAR_INPUT, radar_fusion_input
 
 SHAPES = {CAMERA: CAMERA_GRID, RADAR: RADAR_INPUT}
 SCAN = 'scan'
 SCAN_STEP = 5
-_LAYOUT = 1  # raise it when the files change
-_INDEX, _UNITS = 'index.json', 'units.npz'
+# Boxes are not needed here: a high threshold leaves hardly one to sort out.
+_NO_BOXES = DetectorParameters(score_threshold=1.0)
+_LARGEST_FLOAT16 = 65504.0
 
 Grid = NDArray[np.float16]
-
-
-# Returns what fusion takes of a unit, and its own grid: of a camera both are the same
-# (64, 30, 40), of a radar (20, 30, 40) and (16, 30, 40). Raises SensingError where the message
-# cannot be decoded, EncodingError where the network fails on it.
-RecordingEncoder = Callable[[Unit], tuple[Grid, Grid]]
-OpenEncoders = Callable[[Recording], Mapping[tuple[str, str], RecordingEncoder]]
 
 
 class UnitTimes(NamedTuple):
@@ -74,8 +68,8 @@ class UnitTimes(NamedTuple):
 class CachedFlight:
     """One flight: ``grids`` by modality (or SCAN) and level, ``units`` by modality, the truth.
 
-    ``size`` is width and height of the pictures; ``key`` is a digest of what all of it depends
-    on. ``seed`` is that of the simulated flight, else the recording itself.
+    ``size`` is width and height of the pictures; ``seed`` is that of the simulated flight, else
+    the recording itself.
     """
 
     name: str
@@ -83,7 +77,6 @@ class CachedFlight:
     grids: dict[tuple[str, str], Grid]
     units: dict[str, UnitTimes]
     truth: WindowTruth
-    key: str = ''
     seed: str = ''
 
     def levels(self, modality: str) -> tuple[str, ...]:
@@ -91,54 +84,75 @@ class CachedFlight:
         return tuple(level for kind, level in self.grids if kind == modality)
 
 
-def flights_digest(flights: Sequence[CachedFlight]) -> str:
-    """Return the digest of what trainings on some flights depend on."""
-    return hashlib.sha256(json.dumps([flight.key for flight in flights]).encode()).hexdigest()
-
-
-def write_flight(
-    flight: Path,
-    folder: Path,
-    key: str,
-    open_encoders: OpenEncoders,
+def fusion_arrays(
+    bundle: Path,
+    levels: Sequence[Sequence[str]],
     stride_ns: int,
-) -> None:
-    """Encode a flight into ``folder``, unless that holds it already.
+    path: Path,
+    number: int,
+    on_share: OnShare,
+) -> Arrays:
+    """Encode a flight with levels of a bundle.
 
-    It is written beside its place and renamed when it is whole.
-
-    :raises TrainingError: if the flight has no ground truth or no pictures
+    :param levels: those of camera and radar that one flight after another is encoded with
+    :param stride_ns: distance of window ends, whose truth is kept beside that of pictures
+    :raises EvaluationError: if it lacks a sensor or the truth
     :raises ReplayError: if it cannot be read
-    :raises OSError: if the folder cannot be written
+    :raises EncodingError: if the bundle cannot be used
     """
-    if read_index(folder / _INDEX).get('key') == key:
-        return
-    with whole_folder(folder) as part, Recording(flight) as recording:
-        truth = recorded_truth(recording)
-        units: dict[str, list[Unit]] = {CAMERA: [], RADAR: []}
-        for unit in recording.units():
-            units[unit.modality].append(unit)
-        size = _picture_size(units[CAMERA], flight)
-        usable = {kind: np.ones(len(of_kind), np.bool_) for kind, of_kind in units.items()}
-        for (kind, level), encode in open_encoders(recording).items():
-            _write_level(part, kind, level, units[kind], encode, usable[kind])
-        instants = [*(u.stamp_ns for u in units[CAMERA]), *_window_ends(units, stride_ns)]
-        known = window_truth(truth, instants)
-        times = {
-            f'{kind}_{name}': column
-            for kind, of_kind in units.items()
-            for name, column in _times(of_kind, usable[kind])._asdict().items()
-        }
-        arrays = {
-            'instants_ns': known.instants_ns,
-            'ends': known.ends,
-            'rows': known.rows,
-            **times,
-        }
-        np.savez(part / _UNITS, **arrays)
-        subject = flight_subject(flight)
-        index = {'key': key, 'name': subject.name, 'size': list(size), 'seed': subject.seed}
-        (part / _INDEX).write_text(json.dumps(index))
+    chosen = levels[number % len(levels)]
+    encoders: dict[str, UnitEncoder] = {
+        CAMERA: CameraEncoder.from_path(bundle, _NO_BOXES),
+        RADAR: RadarEncoder.from_path(bundle, RadarLimits()),
+    }
+    with Recording(path) as recording:
+        wanted = dict.fromkeys(encoders, chosen)
+        flight = encoded_with_truth(recording, encoders, wanted, on_share)
+        geometry = RecordingGeometry(recording, sensor_frames(recording))
+    assert flight.truth is not None  # see `encoded_with_truth`
+    units = {
+        kind: [e for e in flight.events if isinstance(e, Unit) and e.modality == kind]
+        for kind in SHAPES
+    }
+    instants = [unit.stamp_ns for unit in units[CAMERA]]
+    truth = window_truth(flight.truth, [*instants, *_window_ends(flight, stride_ns)])
+    subject = flight_subject(path)
+    arrays: dict[str, NDArray[np.generic]] = {
+        'name': np.array(subject.name),
+        'seed': np.array(subject.seed),
+        'instants_ns': truth.instants_ns,
+        'ends': truth.ends,
+        'rows': truth.rows,
+    }
+    stored = StoredFeatures(flight)
+    for kind, of_kind in units.items():
+        usable = np.ones(len(of_kind), np.bool_)
+        for level in chosen:
+            part = ModalityConfiguration(kind, 0.0, level)
+            made = [stored.of((kind, unit.sequence), part) for unit in of_kind]
+            grids = [_fusion_input(unit, geometry) for unit in made]
+            usable &= [grid is not None for grid in grids]
+            empty = np.zeros(SHAPES[kind], np.float16)
+            rows = [empty if grid is None else grid for grid in grids]
+            arrays[f'{kind}_{level}'] = np.array(rows, np.float16).reshape(-1, *SHAPES[kind])
+            if kind == RADAR:
+                none = np.zeros(RADAR_GRID, np.float16)
+                own = [none if unit is None else unit.grid for unit in made[::SCAN_STEP]]
+                arrays[f'{SCAN}_{level}'] = np.array(own, np.float16).reshape(-1, *RADAR_GRID)
+            else:
+                sizes = [unit.image_size for unit in made if unit is not None]
+                if not sizes:
+                    raise TrainingError(
+                        f'{path}: it has no picture that can be read; leave it out'
+                    )
+                arrays['size'] = np.array(sizes[0])
+        times = UnitTimes(
+            np.array([unit.stamp_ns for unit in of_kind], np.int64),
+            np.array([unit.available_ns for unit in of_kind], np.int64),
+            usable,
+        )
+        arrays |= {f'{name}_{kind}': column for name, column in times._asdict().items()}
+    return arrays
 
 
 def read_flight(folder: Path) -> CachedFlight:
@@ -146,32 +160,28 @@ def read_flight(folder: Path) -> CachedFlight:
 
     :raises TrainingError: if it is damaged
     """
-    try:
-        index = json.loads((folder / _INDEX).read_text())
-        with np.load(folder / _UNITS) as content:
-            arrays = {name: content[name] for name in content.files}
-        units = {
-            kind: UnitTimes(*(arrays[f'{kind}_{field}'] for field in UnitTimes._fields))
+    return cached_flight(read_arrays(folder))
+
+
+def cached_flight(arrays: Arrays) -> CachedFlight:
+    """Return the flight of which `fusion_arrays` made arrays."""
+    grids = {}
+    for name, values in sorted(arrays.items()):
+        kind, _, level = name.partition('_')
+        if kind in (*SHAPES, SCAN):
+            grids[kind, level] = values
+    width, height = arrays['size'].tolist()
+    return CachedFlight(
+        str(arrays['name']),
+        (width, height),
+        grids,
+        {
+            kind: UnitTimes(*(arrays[f'{name}_{kind}'] for name in UnitTimes._fields))
             for kind in SHAPES
-        }
-        truth = WindowTruth(arrays['instants_ns'], arrays['ends'], arrays['rows'])
-        grids: dict[tuple[str, str], Grid] = {}
-        for path in sorted(folder.glob('*.npy')):
-            kind, _, level = path.stem.partition('_')
-            grid = np.load(path, mmap_mode='r')
-            count, step = len(units[RADAR if kind == SCAN else kind].stamps_ns), SCAN_STEP
-            shape = SHAPES.get(kind, RADAR_GRID)
-            if grid.shape != (-(-count // step) if kind == SCAN else count, *shape):
-                raise ValueError(f'{path.name} has the shape {grid.shape}')
-            grids[kind, level] = grid
-        width, height = map(int, index['size'])
-        name, key = str(index['name']), str(index['key'])
-        seed = str(index.get('seed', name))
-        return CachedFlight(name, (width, height), grids, units, truth, key, seed)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as err:
-        raise TrainingError(
-            f'{folder} cannot be used ({str(err)[:200]}); remove it and run the same command again'
-        ) from err
+        },
+        WindowTruth(arrays['instants_ns'], arrays['ends'], arrays['rows']),
+        str(arrays['seed']),
+    )
 
 
 def recorded_truth(recording: Recording) -> GroundTruth:
@@ -204,84 +214,27 @@ def _no_truth(flight: Path, what: str) -> TrainingError:
     )
 
 
-def _write_level(
-    folder: Path,
-    kind: str,
-    level: str,
-    units: Sequence[Unit],
-    encode: RecordingEncoder,
-    usable: NDArray[np.bool_],
-) -> None:
-    """Write one row per unit; units that cannot be encoded are marked and left zero.
+def _fusion_input(unit: UnitFeatures | None, geometry: RecordingGeometry) -> Grid | None:
+    """Return what fusion takes of a unit, None where it cannot be used."""
+    if unit is None or unit.modality == CAMERA:
+        return None if unit is None else unit.grid
+    try:
+        fused = radar_fusion_input(unit, geometry.at(unit.stamp_ns))
+    except GeometryError:
+        return None
+    return np.clip(fused, -_LARGEST_FLOAT16, _LARGEST_FLOAT16).astype(np.float16)
 
-    Written as a stream: a memory map would end the process where the disk is full.
+
+def _window_ends(flight: EncodedFlight, stride_ns: int) -> range:
+    """Return the window ends on the global grid while units arrive.
+
+    :raises TrainingError: if that is longer than an hour
     """
-    shape = SHAPES[kind]
-    empty = np.zeros(shape, np.float16), np.zeros(RADAR_GRID, np.float16)
-    with ExitStack() as files:
-        file = files.enter_context((folder / f'{kind}_{level}.npy').open('wb'))
-        _write_header(file, len(units), shape)
-        own = None
-        if kind == RADAR:
-            own = files.enter_context((folder / f'{SCAN}_{level}.npy').open('wb'))
-            _write_header(own, -(-len(units) // SCAN_STEP), RADAR_GRID)
-        for place, unit in enumerate(units):
-            try:
-                grids = encode(unit)
-            except (SensingError, EncodingError):
-                usable[place] = False
-                grids = empty
-            _write_row(file, grids[0], shape)
-            if own is not None and place % SCAN_STEP == 0:
-                _write_row(own, grids[1], RADAR_GRID)
-
-
-def _write_header(file: BinaryIO, rows: int, shape: tuple[int, ...]) -> None:
-    header = {'descr': '<f2', 'fortran_order': False, 'shape': (rows, *shape)}
-    np.lib.format.write_array_header_1_0(file, header)
-
-
-def _write_row(file: BinaryIO, grid: Grid, shape: tuple[int, ...]) -> None:
-    if grid.shape != shape:
-        raise TrainingError(
-            f'an encoder gives a grid of the shape {grid.shape}, not {shape}; encoders and '
-            'training must be of one version'
-        )
-    file.write(np.ascontiguousarray(grid, '<f2').tobytes())
-
-
-def _window_ends(units: Mapping[str, Sequence[Unit]], stride_ns: int) -> list[int]:
-    """Return the window ends on the global grid while units arrive."""
-    times = [unit.available_ns for unit in chain(*units.values())]
-    if not times:
-        return []
+    times = [event.available_ns for event in flight.events if isinstance(event, Unit)]
     first, last = -(-min(times) // stride_ns), -(-max(times) // stride_ns)
     if last - first > 3600 * NS_PER_S // stride_ns:
         raise TrainingError('a recording is longer than an hour, or has one wrong time; cut it')
-    return [k * stride_ns for k in range(first, last + 1)]
-
-
-def _times(units: Sequence[Unit], usable: NDArray[np.bool_]) -> UnitTimes:
-    return UnitTimes(
-        np.array([u.stamp_ns for u in units], np.int64),
-        np.array([u.available_ns for u in units], np.int64),
-        usable,
-    )
-
-
-def _picture_size(units: Sequence[Unit], flight: Path) -> tuple[int, int]:
-    for unit in units:
-        try:
-            height, width = decode_image(unit.payload).shape[:2]
-        except SensingError:
-            continue
-        return width, height
-    raise TrainingError(f'{flight}: it has no picture that can be read; leave it out')
-
-
-# Boxes are not needed here: a high threshold leaves hardly one to sort out.
-_NO_BOXES = DetectorParameters(score_threshold=1.0)
-_LARGEST_FLOAT16 = 65504.0
+    return range(first * stride_ns, last * stride_ns + 1, stride_ns)
 
 
 class RecordingGeometry:
@@ -314,74 +267,3 @@ def sensor_frames(recording: Recording) -> dict[str, str]:
         if len(frames) == len(recording.modalities):
             break
     return frames
-
-
-def bundle_encoders(
-    bundle: Path, levels: Sequence[str], recording: Recording
-) -> dict[tuple[str, str], RecordingEncoder]:
-    """Return an encoder for each of some levels of a bundle, for the units of one recording.
-
-    :param levels: those wanted; () for all
-    :raises EncodingError: if the bundle cannot be used
-    """
-    encoders = _opened(bundle)
-    geometry = RecordingGeometry(recording, sensor_frames(recording))
-    made: dict[tuple[str, str], RecordingEncoder] = {}
-    for kind, encode in ((CAMERA, _camera_grids), (RADAR, _radar_grids)):
-        for level in levels or encoders[kind].levels:
-            configuration = ModalityConfiguration(kind, 0.0, level)
-            made[kind, level] = partial(encode, encoders[kind], configuration, geometry)
-    return made
-
-
-def cache_flight(
-    flight: Path,
-    folder: Path,
-    bundle: Path,
-    made_from: Mapping[str, Any],
-    stride_ns: int,
-    levels: Sequence[str],
-    on_share: OnShare,
-) -> None:
-    """Encode a flight with levels of a bundle, unless that was done before.
-
-    :param made_from: what it depends on beside the flight: plain values
-    :param levels: () for all
-    """
-    made = {**describe_flight(flight), 'levels': list(levels)}
-    content = json.dumps([_LAYOUT, made, made_from, stride_ns], sort_keys=True)
-    key = hashlib.sha256(content.encode()).hexdigest()
-    write_flight(flight, folder, key, partial(bundle_encoders, bundle, levels), stride_ns)
-    on_share(1.0)
-
-
-@lru_cache(maxsize=1)
-def _opened(bundle: Path) -> dict[str, UnitEncoder]:
-    camera = CameraEncoder.from_path(bundle, _NO_BOXES)
-    radar = RadarEncoder.from_path(bundle, RadarLimits())
-    return {CAMERA: camera, RADAR: radar}
-
-
-def _camera_grids(
-    encoder: UnitEncoder,
-    configuration: ModalityConfiguration,
-    geometry: RecordingGeometry,  # noqa: ARG001 - a picture is what it is wherever it was taken
-    unit: Unit,
-) -> tuple[Grid, Grid]:
-    grid = encoder.encode(unit, configuration, 0).grid
-    return grid, grid
-
-
-def _radar_grids(
-    encoder: UnitEncoder,
-    configuration: ModalityConfiguration,
-    geometry: RecordingGeometry,
-    unit: Unit,
-) -> tuple[Grid, Grid]:
-    scan = encoder.encode(unit, configuration, 0)
-    try:
-        fused = radar_fusion_input(scan, geometry.at(unit.stamp_ns))
-    except GeometryError as err:
-        raise EncodingError(str(err)) from err
-    clipped = np.clip(fused, -_LARGEST_FLOAT16, _LARGEST_FLOAT16)
-    return clipped.astype(np.float16), scan.grid

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import shutil
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from mmedge_lab.flight_workers import do_flight_works
 from mmedge_lab.judging.bundle_under_test import flight_digest
 from mmedge_lab.training import Report, TrainingError
+from mmedge_lab.training.checkpoint import whole_folder
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import NS_PER_S, Unit
 from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.report.report_files import write_files
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 # Makes arrays of a flight, which has a number among those of all sets.
@@ -57,8 +55,8 @@ class FlightArrays:
 
     def of(
         self, name: str, make: MakeArrays, report: Report, words: str = 'samples', kind: str = ''
-    ) -> list[Arrays]:
-        """Return the arrays of each flight of a set.
+    ) -> dict[Path, Arrays]:
+        """Return the arrays of each flight of a set, by the folder that keeps them.
 
         :param make: it must be one that can be pickled
         :param words: what comes of the flights, for the progress
@@ -67,19 +65,19 @@ class FlightArrays:
         :raises ReportError: if they cannot be written
         """
         numbers = {path: number for number, path in enumerate(self._folders)}
-        files = {path: self._folders[path] / f'{kind or words}.npz' for path in self._sets[name]}
+        folders = {path: self._folders[path] / (kind or words) for path in self._sets[name]}
         works = {
-            f'{numbers[path]}/{path.name}': partial(_make, make, path, numbers[path], file)
-            for path, file in files.items()
-            if not file.is_file()
+            f'{numbers[path]}/{path.name}': partial(_make, make, path, numbers[path], folder)
+            for path, folder in folders.items()
+            if not folder.is_dir()
         }
 
         def on_progress(share: float, whole: int) -> None:
-            report(share, f'{words}: {whole} of {len(files)} flights')
+            report(share, f'{words}: {whole} of {len(folders)} flights')
 
-        whole = len(files) - len(works)
+        whole = len(folders) - len(works)
         do_flight_works(works, self._jobs, on_progress, TrainingError, whole)
-        return [_kept(file) for file in files.values()]
+        return {folder: read_arrays(folder) for folder in folders.values()}
 
     def remove(self) -> None:
         """Remove what was kept; the folder stays where others keep something there."""
@@ -88,22 +86,31 @@ class FlightArrays:
             self._work.rmdir()
 
 
-def _make(make: MakeArrays, path: Path, number: int, file: Path, on_share: OnShare) -> None:
-    """Make and write arrays: a process that is killed leaves no file that is cut."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **dict[str, Any](make(path, number, on_share)))
-    write_files(file.parent, {file.name: buffer.getvalue()})
+def _make(make: MakeArrays, path: Path, number: int, folder: Path, on_share: OnShare) -> None:
+    """Make and write arrays: a process that is killed leaves no folder that lacks some."""
+    arrays = make(path, number, on_share)
+    with whole_folder(folder) as part:
+        for name, values in arrays.items():
+            # Written as a stream: a memory map would end the process where the disk is full.
+            np.save(part / f'{name}.npy', values, allow_pickle=False)
     on_share(1.0)
 
 
-def _kept(file: Path) -> Arrays:
-    try:
-        with np.load(file, allow_pickle=False) as content:
-            return dict(content)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as err:
-        raise TrainingError(
-            f'{file} cannot be read ({err}); delete it and run the same command again'
-        ) from err
+def read_arrays(folder: Path) -> Arrays:
+    """Open the arrays that a folder keeps; they stay on disk.
+
+    :raises TrainingError: if one is damaged
+    """
+    arrays = {}
+    for path in sorted(folder.glob('*.npy')):
+        try:
+            values = np.load(path, mmap_mode='r', allow_pickle=False)
+        except (OSError, ValueError, EOFError) as err:
+            raise TrainingError(
+                f'{path} cannot be read ({err}); delete {folder} and run the same command again'
+            ) from err
+        arrays[path.stem] = np.asarray(values)
+    return arrays
 
 
 class FlightBeginning(Recording):

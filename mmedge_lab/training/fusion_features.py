@@ -10,24 +10,22 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from mmedge_lab.flight_workers import do_flight_works
 from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import encoder_entries, identity_text, write_manifest
 from mmedge_lab.training.checkpoint import read_index, whole_folder
 from mmedge_lab.training.detector_training import TrainedDetector
 from mmedge_lab.training.feature_cache import (
     CachedFlight,
-    cache_flight,
-    flights_digest,
-    read_flight,
+    cached_flight,
+    fusion_arrays,
 )
+from mmedge_lab.training.flight_works import FlightArrays
 from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, LEVELS, FusionSettings
 from mmedge_lab.training.grid_projection import LevelNetwork, fit_projections
 from mmedge_lab.training.network_export import export_camera_level, write_graph
@@ -44,24 +42,17 @@ from mmedge_ros.sensing.camera.image import Picture, decode_image
 # Shares of the progress shown.
 _PARTS, _CACHED = 0.4, 0.9
 CACHE, TRAIN = 'cache', 'train'
-_FACTS = 'facts.json'
+_FACTS, SETS = 'facts.json', 'sets.json'
 _DIGITS = 4
 _REFERENCE = 'large'
 _CHECKED = 8  # pictures, and scans
-_LAYOUT = 1  # raise it when the encoders' making changes
+_LAYOUT = 2  # raise it when the making of encoders or arrays changes
+# Levels of camera and radar of the flights that are learned from: with all of them it would take
+# half as much time and room again, so every flight has the best one and another.
+LEARNED = tuple((level, LEVELS[-1]) for level in LEVELS[:-1])
+JUDGED_LEVELS = ((LEVELS[0], LEVELS[-1]),)
 _IDENTITY = 'identity'
 _EXPORT_FACTS = ('pictures', 'box_px', 'score', 'feature')
-
-
-@dataclass(frozen=True)
-class FeaturesRequest:
-    """Detectors by width, flights by set (the one to learn from under ''), and the folder."""
-
-    detectors: Mapping[str, TrainedDetector]
-    sets: Mapping[str, Sequence[Path]]
-    folder: Path
-    settings: FusionSettings
-    processes: int = 2
 
 
 class Parts(NamedTuple):
@@ -79,86 +70,79 @@ class Features(NamedTuple):
     """
 
     parts: Parts
-    sets: dict[str, tuple[CachedFlight, ...]]
+    sets: dict[str, list[CachedFlight]]
     embeddings: dict[str, Path]
     embedding_facts: dict[str, Any]
     digest: str
     described: tuple[dict[str, Any], ...]
 
 
-def prepare_features(request: FeaturesRequest, report: Report) -> Features:
+def prepare_features(
+    detectors: Mapping[str, TrainedDetector],
+    sets: Mapping[str, Sequence[Path]],
+    folder: Path,
+    settings: FusionSettings,
+    jobs: int,
+    report: Report,
+) -> Features:
     """Make what is not there yet.
 
-    :raises TrainingError: if a flight cannot be used, or the folder holds other features
+    :param detectors: by width
+    :param sets: flights by set, those to learn from under ''
+    :raises TrainingError: if a flight cannot be used or is in two sets, or the folder holds other
+        features
     :raises ReplayError: if a flight cannot be read
     :raises OSError: if the disk is full; what is whole is kept
     """
-    request.folder.mkdir(parents=True, exist_ok=True)
-    parts = prepare_parts(request, part_of(report, 0.0, _PARTS))
-    made_from = {'encoders': parts.digest}
-    folders = {
-        name: [request.folder / CACHE / (name or TRAIN) / flight.name for flight in of_set]
-        for name, of_set in request.sets.items()
-    }
-    works = {
-        f'{name or TRAIN}/{flight.name}': partial(
-            cache_flight,
-            flight,
-            folder,
-            parts.folder,
-            made_from,
-            request.settings.stride_ns,
-            () if name else _levels_of(place),
-        )
-        for name, of_set in request.sets.items()
-        for place, (flight, folder) in enumerate(zip(of_set, folders[name], strict=True))
-    }
+    folder.mkdir(parents=True, exist_ok=True)
+    described = tuple(describe_flight(flight) for flight in sets[''])
+    parts = prepare_parts(
+        detectors, sets[''], folder / 'parts', settings, part_of(report, 0.0, _PARTS)
+    )
+    cache = FlightArrays(folder / CACHE, f'{_LAYOUT} {parts.digest} {settings.stride}', sets, jobs)
     encoding = part_of(report, _PARTS, _CACHED)
-    do_flight_works(
-        works,
-        request.processes,
-        lambda share, whole: encoding(share, f'encoding flights: {whole} of {len(works)}'),
-        TrainingError,
-    )
-    sets = {name: tuple(read_flight(folder) for folder in of) for name, of in folders.items()}
-    digest = flights_digest(sets[''])
+    flights, folders = {}, {}
+    for place, name in enumerate(sets):
+        make = partial(
+            fusion_arrays, parts.folder, JUDGED_LEVELS if name else LEARNED, settings.stride_ns
+        )
+        made = cache.of(
+            name,
+            make,
+            part_of(encoding, place / len(sets), (place + 1) / len(sets)),
+            'encoding flights',
+            'judged' if name else 'learned',
+        )
+        flights[name] = [cached_flight(arrays) for arrays in made.values()]
+        folders[name] = [str(path.relative_to(folder)) for path in made]
+    (folder / SETS).write_text(json.dumps(folders))
+    digest = hashlib.sha256(json.dumps(folders['']).encode()).hexdigest()
     embeddings, facts = _embedding(
-        request,
-        sets,
-        digest,
-        part_of(report, _CACHED, 1.0),
+        flights,
+        folder / 'embedding',
+        [digest, settings.embedding_steps],
+        part_of(report, _CACHED, 1),
     )
-    described = tuple(describe_flight(flight) for flight in request.sets[''])
-    return Features(parts, sets, embeddings, facts, digest, described)
+    return Features(parts, flights, embeddings, facts, digest, described)
 
 
-def _levels_of(place: int) -> tuple[str, ...]:
-    """Return the levels a flight is encoded with, by its place in the set to learn from.
-
-    With all of them it would take half as much time and room again: every flight has the best
-    one and another.
-    """
-    *others, best = LEVELS
-    return others[place % len(others)], best
+def cached_folders(features: Path, name: str) -> list[Path]:
+    """Return the folders of the cached flights of a set, see `prepare_features`."""
+    return [features / place for place in read_index(features / SETS).get(name, ())]
 
 
 def _embedding(
-    request: FeaturesRequest,
-    sets: Mapping[str, tuple[CachedFlight, ...]],
-    digest: str,
-    report: Report,
+    sets: Mapping[str, Sequence[CachedFlight]], folder: Path, identity: list[Any], report: Report
 ) -> tuple[dict[str, Path], dict[str, Any]]:
     import torch
 
     from mmedge_lab.training.embedding_training import judge_embedding, train_embedding
 
-    folder = request.folder / 'embedding'
     paths = {kind: folder / f'embedding_{kind}.onnx' for kind in (CAMERA, RADAR)}
-    identity = [digest, request.settings.embedding_steps]
     known = read_index(folder / _FACTS)
     if known.get('identity') == identity:
         return paths, known['facts']
-    joint = train_embedding(sets[''], request.settings.embedding_steps, report)
+    joint = train_embedding(sets[''], identity[1], report)
     with whole_folder(folder) as part:
         for kind, network, shape in (
             (CAMERA, joint.camera, CAMERA_GRID),
@@ -178,19 +162,24 @@ def _embedding(
     return paths, facts
 
 
-def prepare_parts(request: FeaturesRequest, report: Report) -> Parts:
+def prepare_parts(
+    detectors: Mapping[str, TrainedDetector],
+    flights: Sequence[Path],
+    folder: Path,
+    settings: FusionSettings,
+    report: Report,
+) -> Parts:
     """Make the encoders, unless the folder holds them already.
 
     :raises TrainingError: if the folder holds those of another training, or they cannot be made
     :raises ReplayError: if a flight cannot be read
     :raises OSError: if they cannot be written
     """
-    settings, folder = request.settings, request.folder / 'parts'
     identity = {
         'layout': _LAYOUT,
-        'detectors': {name: d.digest for name, d in request.detectors.items()},
+        'detectors': {name: d.digest for name, d in detectors.items()},
         'levels': {name: [w, *size] for name, (w, size) in CAMERA_LEVELS.items()},
-        'flights': [describe_flight(flight) for flight in request.sets['']],
+        'flights': [describe_flight(flight) for flight in flights],
         'projection_pictures': settings.projection_pictures,
         'radar': [settings.radar_epochs, settings.radar_step, settings.precision],
     }
@@ -204,8 +193,10 @@ def prepare_parts(request: FeaturesRequest, report: Report) -> Parts:
             )
         return Parts(folder, digest, existing)
     with whole_folder(folder) as part:
-        camera, camera_facts = _camera(request, part, part_of(report, 0.0, 0.5))
-        radar, radar_facts = _radar(request, part, part_of(report, 0.5, 1.0))
+        camera, camera_facts = _camera(
+            detectors, flights, settings.projection_pictures, part, part_of(report, 0.0, 0.5)
+        )
+        radar, radar_facts = _radar(flights, settings, part, part_of(report, 0.5, 1.0))
         content = {
             _IDENTITY: digest,
             **encoder_entries(camera, radar),
@@ -216,17 +207,20 @@ def prepare_parts(request: FeaturesRequest, report: Report) -> Parts:
 
 
 def _camera(
-    request: FeaturesRequest, folder: Path, report: Report
+    detectors: Mapping[str, TrainedDetector],
+    flights: Sequence[Path],
+    count: int,
+    folder: Path,
+    report: Report,
 ) -> tuple[dict[str, list[Path]], dict[str, Any]]:
     levels = {
-        name: LevelNetwork(request.detectors[width].network, size)
+        name: LevelNetwork(detectors[width].network, size)
         for name, (width, size) in CAMERA_LEVELS.items()
     }
-    count = request.settings.projection_pictures
     kept: list[Picture] = []
 
     def shown() -> Iterator[Picture]:
-        for number, picture in enumerate(_pictures(request, count)):
+        for number, picture in enumerate(_pictures(flights, count)):
             if number % max(1, count // _CHECKED) == 0:
                 kept.append(picture)
             report(0.8 * min(number / count, 1.0), 'fitting learned channels')
@@ -247,22 +241,18 @@ def _camera(
 
 
 def _radar(
-    request: FeaturesRequest, folder: Path, report: Report
+    flights: Sequence[Path], settings: FusionSettings, folder: Path, report: Report
 ) -> tuple[dict[str, list[Path]], dict[str, Any]]:
     from mmedge_lab.training.radar_training import export_radar_level, radar_set, train_radar
 
     samples = list(
         radar_samples(
-            request.sets[''],
-            request.settings.radar_step,
+            flights,
+            settings.radar_step,
             lambda share: report(0.2 * share, 'reading radar scans'),
         )
     )
-    trained = train_radar(
-        radar_set(samples),
-        request.settings,
-        part_of(report, 0.2, 0.96),
-    )
+    trained = train_radar(radar_set(samples), settings, part_of(report, 0.2, 0.96))
     scans = [s.returns for s in samples[:: max(1, len(samples) // _CHECKED)]]
     paths, facts = {}, {}
     for name, (network, accuracy) in trained.items():
@@ -272,10 +262,10 @@ def _radar(
     return paths, facts
 
 
-def _pictures(request: FeaturesRequest, count: int) -> Iterator[Picture]:
+def _pictures(flights: Sequence[Path], count: int) -> Iterator[Picture]:
     """Yield about so many pictures, as many of each flight; damaged ones are left out."""
-    of_each = max(1, round(count / len(request.sets[''])))
-    for flight in request.sets['']:
+    of_each = max(1, round(count / len(flights)))
+    for flight in flights:
         with Recording(flight) as recording:
             units = [unit for unit in recording.units() if unit.modality == CAMERA]
             step = max(1, len(units) // of_each)

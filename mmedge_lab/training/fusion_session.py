@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,111 +26,109 @@ from mmedge_lab.training.bundle_files import (
 )
 from mmedge_lab.training.checkpoint import work_beside, work_folder
 from mmedge_lab.training.detector_training import TrainedDetector, checkpoint_of, load_detector
-from mmedge_lab.training.epoch_training import prepare_torch
+from mmedge_lab.training.epoch_training import prepare_torch, training_device
 from mmedge_lab.training.feature_cache import require_truth
-from mmedge_lab.training.fusion_features import Features, FeaturesRequest, prepare_features
-from mmedge_lab.training.fusion_settings import NARROW, WIDE, FusionSettings
+from mmedge_lab.training.fusion_features import Features, prepare_features
+from mmedge_lab.training.fusion_settings import NARROW, VALIDATION, WIDE, FusionSettings
 from mmedge_lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
 from mmedge_lab.training.window_set import WindowConfiguration, WindowSet
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_FORMAT, FUSION_PARTS, load_bundle
 
 CHECKPOINT = 'fusion.pt'
-VALIDATION = 'validation'
 # Shares of the progress shown.
 _PREPARED, _TRAINED = 0.45, 0.95
 _JUDGED = 500
 
 
-@dataclass(frozen=True)
-class FusionRequest:
-    """The request for a training: flights and detectors by folder, and where the bundle goes.
-
-    ``judged`` names the sets the result is judged on; the one named validation also chooses the
-    best epoch and the threshold. ``features`` is a folder that keeps what encoders make of flights
-    (about 130 MB per flight of 8 s) for other trainings; without it that lies in the work folder
-    beside the bundle, which is removed at the end unless ``keep_work``.
-    """
-
-    flights: Path
-    narrow: Path
-    wide: Path
-    out: Path
-    judged: Mapping[str, Path] = field(default_factory=dict)
-    settings: FusionSettings = field(default_factory=FusionSettings)
-    features: Path | None = None
-    processes: int = 2
-    keep_work: bool = False
-
-    @property
-    def work(self) -> Path:
-        """The work folder."""
-        return work_beside(self.out)
-
-
-def train_fusion(request: FusionRequest, report: Report) -> dict[str, Any]:
+def train_fusion(
+    flights: Path,
+    narrow: Path,
+    wide: Path,
+    out: Path,
+    report: Report,
+    *,
+    validation: Path | None = None,
+    settings: FusionSettings | None = None,
+    features: Path | None = None,
+    jobs: int = 2,
+    keep_work: bool = False,
+) -> dict[str, Any]:
     """Train, export, check, judge, and put the bundle in its place.
 
+    :param flights: set to learn from
+    :param narrow: checkpoint of the narrow detector, and ``wide`` of the wide one
+    :param validation: set that judges the result, and chooses the best epoch and the threshold
+    :param features: folder that keeps what encoders make of flights (about 130 MB per flight of
+        8 s) for other trainings; without it that lies in the work folder beside the bundle, which
+        is removed at the end unless ``keep_work``
+    :param jobs: processes to use; 0 for one per processor
     :return: the figures by set
     :raises TrainingError: when it cannot be done; after a full disk the checkpoints are kept
     :raises ReplayError: if a flight cannot be read
     :raises EncodingError: if a library is missing
     """
-    require_free(request.out)
-    sets = {'': flights_in(request.flights)}
-    sets |= {name: flights_in(folder) for name, folder in request.judged.items()}
-    for place in (request.narrow, request.wide):
+    settings = settings or FusionSettings()
+    require_free(out)
+    sets = {'': flights_in(flights)}
+    if validation:
+        sets[VALIDATION] = flights_in(validation)
+    places = {NARROW: narrow, WIDE: wide}
+    for place in places.values():
         checkpoint_of(place)
     require_truth([flight for of_set in sets.values() for flight in of_set])
     with ExitStack() as folders:
-        work = folders.enter_context(work_folder(request.work, request.keep_work))
-        folder = request.features or work / 'features'
-        if request.features is not None:
-            folders.enter_context(work_folder(folder, keep=True))
-        prepare_torch(work, request.settings.threads)
-        detectors = {
-            NARROW: load_detector(request.narrow, NARROW),
-            WIDE: load_detector(request.wide, WIDE),
-        }
-        features = prepare_features(
-            FeaturesRequest(detectors, sets, folder, request.settings, request.processes),
+        work = folders.enter_context(work_folder(work_beside(out), keep_work))
+        if features is not None:
+            folders.enter_context(work_folder(features, keep=True))
+        prepare_torch(work, settings.threads)
+        detectors = {width: load_detector(place, width) for width, place in places.items()}
+        made = prepare_features(
+            detectors,
+            sets,
+            features or work / 'features',
+            settings,
+            jobs,
             part_of(report, 0.0, _PREPARED),
         )
-        return _train(request, features, detectors, report)
+        return _train(made, detectors, settings, work, out, report)
 
 
 def _train(
-    request: FusionRequest,
     features: Features,
     detectors: Mapping[str, TrainedDetector],
+    settings: FusionSettings,
+    work: Path,
+    out: Path,
     report: Report,
 ) -> dict[str, Any]:
-    from mmedge_lab.training.fusion_training import FusionTraining
+    from mmedge_lab.training.fusion_training import fusion_training
     from mmedge_lab.training.networks.export import export_fusion
 
-    settings = request.settings
     windows = {
         name: WindowSet(flights, settings.window, settings.stride)
         for name, flights in features.sets.items()
     }
     chosen_on = windows.get(VALIDATION)
     judged = chosen_on.spread(settings.judged_windows, WindowConfiguration()) if chosen_on else ()
-    training = FusionTraining(
-        windows[''], settings, request.work / CHECKPOINT, features.digest, chosen_on, judged
+    training = fusion_training(
+        windows[''], settings, work / CHECKPOINT, features.digest, chosen_on, judged
     )
     training.run(part_of(report, _PREPARED, _TRAINED))
     network = training.network
-    report(_TRAINED, 'judging')
     metrics, threshold = _judged(network, windows, part_of(report, _TRAINED, 1.0))
-    with new_bundle(request.out) as part:
-        content: dict[str, Any] = {
-            'domain': domain_of(features.described),
-            **_encoders(features, part),
-        }
+    course: dict[str, Any] = {'losses': [round(loss, 4) for loss in training.losses]}
+    if training.worths:
+        course['worth'] = [round(worth, 4) for worth in training.worths]
+        course['best_epoch'] = training.best_epoch
+    with new_bundle(out) as part:
+        encoders = _encoders(features, part)
         check = export_fusion(network, part)
         entries = {name: file_entry(part / f'{name}.onnx') for name in FUSION_PARTS}
-        content['fusion'] = {'format': FUSION_FORMAT, **entries, 'threshold': threshold}
-        content['export'] = {k: float(v) for k, v in check._asdict().items()}
-        content |= {
+        content: dict[str, Any] = {
+            'domain': domain_of(features.described),
+            **encoders,
+            'fusion': {'format': FUSION_FORMAT, **entries, 'threshold': threshold},
+            'export': {k: float(v) for k, v in check._asdict().items()},
             'metrics': metrics,
             'training': {
                 'data': data_facts(features.described),
@@ -140,12 +137,12 @@ def _train(
                     for name, d in detectors.items()
                 },
                 'settings': settings.plain(),
-                'course': training.facts(),
-                'software': software_facts(training.device),
+                'course': course,
+                'software': software_facts(training_device()),
             },
             'licence': LICENCE,
         }
-        write_manifest(part, request.out.name, content)
+        write_manifest(part, out.name, content)
         if not load_bundle(part).has_fusion:
             raise TrainingError(f'the bundle in {part} lacks what it should have; train it anew')
     return metrics

@@ -9,6 +9,8 @@ from mmedge_lab.training.epoch_training import FLOAT32
 from mmedge_ros.core.data_types import NS_PER_S
 
 NARROW, WIDE = 'narrow', 'wide'
+# The set that judges a training.
+VALIDATION = 'validation'
 LEVELS = ('small', 'medium', 'large')
 # Parts of the temporal aggregation, by the names of the switches of `Aggregator`.
 PARTS = ('shift', 'differences', 'aggregation')

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,13 @@ import torch
 
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.checkpoint import load_checkpoint
-from mmedge_lab.training.epoch_training import BFLOAT16, EpochTraining, TrainingParameters
+from mmedge_lab.training.epoch_training import (
+    BFLOAT16,
+    EpochTraining,
+    Task,
+    TrainingParameters,
+    training_device,
+)
 from mmedge_lab.training.feature_cache import SHAPES
 from mmedge_lab.training.fusion_loss import FusionLoss
 from mmedge_lab.training.fusion_settings import FusionSettings
@@ -28,98 +32,58 @@ _WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 60, 5.0, 200
 _STATISTICS_ROWS = 4
 
 
-class FusionTraining(EpochTraining):
-    """The training of a fusion network.
+def fusion_training(
+    windows: WindowSet,
+    settings: FusionSettings,
+    checkpoint: Path,
+    data: str,
+    validation: WindowSet | None = None,
+    judged: Sequence[Window] = (),
+) -> EpochTraining:
+    """Return the training of a fusion network.
 
     :param windows: to learn from
-    :param judged: windows of ``validation`` on which the network is judged after each epoch;
-        the best one is kept. Without them that of the last epoch is.
+    :param judged: windows of ``validation`` on which the network is judged after each epoch
     :param data: digest of the cache
-    :raises TrainingError: if there are no windows, the network is not for ones of that length,
-        or a checkpoint is damaged or of another training
+    :raises TrainingError: if there are no windows, or a checkpoint is damaged or of another
+        training
     """
+    source = WindowSource(windows, settings)
+    if not windows.ends or not len(source):
+        raise TrainingError(
+            'the flights hold not one window whose truth is known; look at them first'
+        )
+    device = training_device()
+    torch.manual_seed(settings.seed)
+    network = FusionNetwork(settings.without)
+    network.set_statistics(*(channel_statistics(windows, k) for k in (CAMERA, RADAR)))
+    network.to(device)
+    loss_of = FusionLoss(device)
 
-    def __init__(
-        self,
-        windows: WindowSet,
-        settings: FusionSettings,
-        checkpoint: Path,
-        data: str,
-        validation: WindowSet | None = None,
-        judged: tuple[Window, ...] = (),
-    ) -> None:
-        self._half = settings.precision == BFLOAT16
-        self._validation, self._judged = validation, judged
-        self._source = WindowSource(windows, settings)
-        if not windows.ends or not len(self._source):
-            raise TrainingError(
-                'the flights hold not one window whose truth is known; look at them first'
-            )
-        self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
-        torch.manual_seed(settings.seed)
-        network = FusionNetwork(settings.without)
-        network.set_statistics(*(channel_statistics(windows, k) for k in (CAMERA, RADAR)))
-        self._best: dict[str, Any] | None = None
-        self.figures: list[float] = []
-        self._loss = FusionLoss(self.device)
-        parameters = TrainingParameters(
+    def loss(batch: WindowBatch) -> Any:
+        with torch.autocast(device, torch.bfloat16, enabled=settings.precision == BFLOAT16):
+            maps = network(as_tensors(batch, device))
+        return loss_of(maps.float(), batch)
+
+    def worth(average: Any) -> float:
+        assert validation is not None
+        fused, _ = judge(validation, judged, lambda batch: run_network(average, batch, device))
+        return fused.best().worth
+
+    return EpochTraining(
+        Task(network, source.epoch, loss, worth if judged else None),
+        TrainingParameters(
             settings.learning_rate,
             settings.weight_decay,
             _WARM_UP,
             _LARGEST_GRADIENT,
             _AVERAGED_STEPS,
             settings.epochs,
-            len(self._source),
-        )
-        identity = {'format': _FORMAT, 'data': data, 'settings': settings.plain()}
-        super().__init__(network.to(self.device), parameters, checkpoint, identity)
-
-    @property
-    def network(self) -> Any:
-        """The best network so far: an average over steps, on the CPU."""
-        network = copy.deepcopy(self._average).cpu()
-        if self._best is not None:
-            network.load_state_dict(self._best)
-        return network.eval()
-
-    def facts(self) -> dict[str, Any]:
-        """Return how the training went: the loss and, where it was judged, the worth by epoch."""
-        facts: dict[str, Any] = {'losses': [round(loss, 4) for loss in self.losses]}
-        if self.figures:
-            facts['worth'] = [round(figure, 4) for figure in self.figures]
-            # The last of those that are as good as any.
-            best = max(range(len(self.figures)), key=lambda k: (self.figures[k], k))
-            facts['best_epoch'] = 1 + best
-        return facts
-
-    def _batches(self, epoch: int) -> Iterator[WindowBatch]:
-        return self._source.epoch(epoch)
-
-    def _loss_of(self, batch: WindowBatch) -> Any:
-        with torch.autocast(self.device, torch.bfloat16, enabled=self._half):
-            maps = self._learning(as_tensors(batch, self.device))
-        return self._loss(maps.float(), batch)
-
-    def _end_epoch(self) -> None:
-        if self._validation is None or not self._judged:
-            return
-        fused, _ = judge(
-            self._validation,
-            self._judged,
-            lambda batch: run_network(self._average, batch, self.device),
-        )
-        worth = fused.best().worth
-        self.figures.append(worth if math.isfinite(worth) else 0.0)
-        if self.figures[-1] >= max(self.figures):
-            state = self._average.state_dict()
-            self._best = {name: value.detach().cpu().clone() for name, value in state.items()}
-
-    def _state(self) -> dict[str, Any]:
-        return {**super()._state(), 'figures': self.figures, 'best': self._best}
-
-    def _restore(self, content: dict[str, Any]) -> None:
-        super()._restore(content)
-        self._best, self.figures = content['best'], list(content['figures'])
+            len(source),
+        ),
+        checkpoint,
+        {'format': _FORMAT, 'data': data, 'settings': settings.plain()},
+    )
 
 
 def load_network(checkpoint: Path) -> Any:

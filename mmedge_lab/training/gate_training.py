@@ -230,12 +230,14 @@ def build_gate(
             f'{FEWEST_SEEDS} certify nothing'
         )
     made = replayed.of(SAMPLES, partial(collect, setting), part_of(report, 0.0, _SAMPLED))
-    gate, fit = train_gate(joined([GateSamples(**arrays) for arrays in made]), settings)
+    gate, fit = train_gate(joined([GateSamples(**arrays) for arrays in made.values()]), settings)
     digest = hashlib.sha256(gate_bytes(gate)).hexdigest()[:12]
     rest = part_of(report, _SAMPLED, 1.0)
     kind = f'{digest}.{setting.seconds:g}'
     tried = replayed.of(CALIBRATION, partial(try_gate, gate, setting), rest, 'certifying', kind)
-    flights = [[FlightLoss(*row) for row in arrays['losses'].tolist()] for arrays in tried]
+    flights = [
+        [FlightLoss(*row) for row in arrays['losses'].tolist()] for arrays in tried.values()
+    ]
     losses = [by_seed(row, seeds) for row in zip(*flights, strict=True)]
     certificates = [certify(THRESHOLDS, losses, of, confidence) for of in sorted({*DELTAS, delta})]
     if any(c.holds and c.delta <= delta for c in certificates):

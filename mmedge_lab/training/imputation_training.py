@@ -182,7 +182,7 @@ def fit_imputer(
     made_from = f'{bundle.digest} {encoders_digest(folder)} {PERSON_FIELDS}'
     collected = FlightArrays(work_beside(folder), made_from, {_LEARNED: flights}, jobs)
     arrays = collected.of(_LEARNED, partial(_collect, bundle), report)
-    parts = [ImputationSamples(**of) for of in arrays]
+    parts = [ImputationSamples(**of) for of in arrays.values()]
     numbers = np.repeat(np.arange(len(parts)), [len(part.found) for part in parts])
     samples = ImputationSamples(*map(np.concatenate, zip(*parts, strict=True)))
     imputer, facts = train_imputer(samples, numbers, DenseSettings(learning_rate=0.001, epochs=60))

@@ -173,12 +173,13 @@ def picture_files(
 
     :param shape: of the picture, height and width first
     """
-    targets, ignored = _targets(truth)
+    known = np.isin(truth.labels, CLASSES) & np.isfinite(truth.boxes).all(axis=1)
+    clear = is_clear(truth)
     height, width = shape[:2]
     return {
         f'images/{number:06d}.jpg': jpeg,
-        f'labels/{number:06d}.txt': _lines(truth, targets, width, height),
-        f'ignored/{number:06d}.txt': _lines(truth, ignored, width, height),
+        f'labels/{number:06d}.txt': _lines(truth, known & clear, width, height),
+        f'ignored/{number:06d}.txt': _lines(truth, known & ~clear, width, height),
     }
 
 
@@ -198,11 +199,10 @@ def describe_flight(flight: Path) -> dict[str, Any]:
     return {'name': flight.name, 'bytes': size, 'changed_ns': changed}
 
 
-def _targets(truth: TrueFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Mark (N,) the objects to be detected, and those in the picture that need not be."""
-    known = np.isin(truth.labels, CLASSES) & np.isfinite(truth.boxes).all(axis=1)
-    clear = (truth.heights >= MINIMUM_HEIGHT) & (truth.visibility >= MINIMUM_VISIBILITY)
-    return known & clear, known & ~clear
+def is_clear(truth: TrueFrame) -> NDArray[np.bool_]:
+    """Mark (N,) the objects that are to be detected; the others need not be."""
+    mask: NDArray[np.bool_] = truth.heights >= MINIMUM_HEIGHT
+    return mask & (truth.visibility >= MINIMUM_VISIBILITY)
 
 
 def _lines(truth: TrueFrame, chosen: NDArray[np.bool_], width: int, height: int) -> bytes:

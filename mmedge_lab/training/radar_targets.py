@@ -14,13 +14,13 @@ from mmedge_lab.training.feature_cache import (
     recorded_truth,
     sensor_frames,
 )
-from mmedge_lab.training.picture_set import CLASSES
-from mmedge_lab.training.window_truth import TrueObjects, window_truth
+from mmedge_lab.training.picture_set import is_clear
+from mmedge_lab.training.window_truth import window_truth
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import RADAR, Unit
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS, view_directions
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
-from mmedge_ros.replay.ground_truth import CYCLIST, PERSON
+from mmedge_ros.replay.ground_truth import CYCLIST, PERSON, TrueFrame
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.filter import RadarLimits, filter_returns
@@ -30,7 +30,6 @@ from mmedge_ros.sensing.radar.point_cloud import decode_points
 _SHOWN_DEPTH = 15.0
 # Smaller boxes are taken to be so large (cells), or none would hold the middle of a cell.
 _SMALLEST_SIDE = 1.2
-_PEOPLE = tuple(CLASSES.index(label) for label in (PERSON, CYCLIST))
 
 
 class RadarSample(NamedTuple):
@@ -96,7 +95,7 @@ def cell_pixels(geometry: SensorGeometry) -> CellPixels:
 
 
 def people_in_view(
-    truth: TrueObjects, cells: CellPixels
+    truth: TrueFrame, cells: CellPixels
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Return the targets of one scan, see `RadarSample`.
 
@@ -104,17 +103,17 @@ def people_in_view(
     """
     people = np.zeros(ROWS * COLUMNS, np.int8)
     log_range = np.full(ROWS * COLUMNS, np.nan, np.float32)
-    is_person = np.isin(truth.classes, _PEOPLE)
-    ranges = np.where(np.isfinite(truth.ranges), truth.ranges, np.inf)
+    is_person = np.isin(truth.labels, (PERSON, CYCLIST))
+    clear, ranges = is_clear(truth), np.where(np.isfinite(truth.ranges), truth.ranges, np.inf)
     least = _SMALLEST_SIDE * cells.side
     # The ignored first and then from far to near, so that what counts most comes last.
-    for place in sorted(np.flatnonzero(is_person), key=lambda k: (truth.clear[k], -ranges[k])):
-        box = truth.boxes[place].astype(np.float64)
+    for place in sorted(np.flatnonzero(is_person), key=lambda k: (clear[k], -ranges[k])):
+        box = truth.boxes[place]
         middle, size = (box[:2] + box[2:]) / 2, np.maximum(box[2:] - box[:2], least)
         inside = (np.abs(cells.pixels - middle) < size / 2).all(axis=1)
-        people[inside] = 1 if truth.clear[place] else -1
+        people[inside] = 1 if clear[place] else -1
         log_range[inside] = np.nan
-        if truth.clear[place] and np.isfinite(ranges[place]):
+        if clear[place] and np.isfinite(ranges[place]):
             log_range[inside] = np.log(max(float(ranges[place]), 0.2))
     return people.reshape(ROWS, COLUMNS), log_range.reshape(ROWS, COLUMNS)
 

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 from torch.nn import functional
 
-from mmedge_lab.training import Report, TrainingError
-from mmedge_lab.training.epoch_training import BFLOAT16
+from mmedge_lab.training import Report, TrainingError, part_of
+from mmedge_lab.training.epoch_training import (
+    BFLOAT16,
+    EpochTraining,
+    Task,
+    TrainingParameters,
+)
 from mmedge_lab.training.fusion_settings import LEVELS, FusionSettings
 from mmedge_lab.training.network_export import write_graph
 from mmedge_lab.training.networks.radar_network import RadarProbe, RadarUnitNetwork
@@ -28,7 +35,7 @@ from mmedge_ros.encoding.tapped_network import TappedNetwork
 _BATCH = 32
 _LEARNING_RATE, _WEIGHT_DECAY = 2e-3, 1e-3
 _RANGE_GAIN, _LIKENESS_GAIN = 0.5, 1.0
-_LARGEST_GRADIENT = 5.0
+_WARM_UP, _LARGEST_GRADIENT = 50, 5.0
 _SEED = 20260  # features do not depend on a training's seed, so that trainings can share them
 # Every so many-th sample is held out for the evaluation.
 _HELD_OUT = 10
@@ -90,7 +97,7 @@ def radar_set(samples: Sequence[RadarSample]) -> RadarSet:
 
 
 def train_radar(
-    samples: RadarSet, settings: FusionSettings, on_progress: Report | None = None
+    samples: RadarSet, settings: FusionSettings, report: Report
 ) -> dict[str, TrainedRadar]:
     """Train the networks of all levels.
 
@@ -99,33 +106,33 @@ def train_radar(
     places = np.arange(len(samples.people))
     held = places % _HELD_OUT == _HELD_OUT - 1
     learned, unseen = samples.rows(places[~held]), samples.rows(places[held])
+    steps = -(-len(learned.people) // _BATCH)
     torch.manual_seed(_SEED)
     probe = RadarProbe()
     trained: dict[str, TrainedRadar] = {}
     best: RadarUnitNetwork | None = None
     for number, level in enumerate(reversed(LEVELS)):
         network = RadarUnitNetwork(level)
-        parameters = [*network.parameters(), *(probe.parameters() if best is None else ())]
-        optimizer = torch.optim.AdamW(parameters, _LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
-        steps = settings.radar_epochs * -(-len(learned.people) // _BATCH)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _LEARNING_RATE, max(steps, 2))
-        for step, batch in enumerate(_shuffled_batches(learned, settings.radar_epochs)):
-            network.train()
-            optimizer.zero_grad(set_to_none=True)
+        # The probe learns with the first network alone.
+        learning = nn.ModuleList((network, probe) if best is None else (network,))
+
+        def loss(batch: RadarSet, of: RadarUnitNetwork = network, like: Any = best) -> Any:
             with torch.autocast('cpu', torch.bfloat16, enabled=settings.precision == BFLOAT16):
-                loss = _loss(network, probe, best, batch)
-            if not bool(torch.isfinite(loss)):
-                raise TrainingError(
-                    f'the loss of the {level} radar network is {float(loss.detach())} at step '
-                    f'{step}; look at the scans of the flights'
-                )
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(parameters, _LARGEST_GRADIENT)
-            optimizer.step()
-            schedule.step()
-            if on_progress:
-                share = (number + (step + 1) / steps) / len(LEVELS)
-                on_progress(share, f'radar, {level}, step {step + 1} of {steps}')
+                return _loss(of, probe, like, batch)
+
+        training = EpochTraining(
+            Task(learning, partial(_shuffled_batches, learned), loss),
+            TrainingParameters(
+                learning_rate=_LEARNING_RATE,
+                weight_decay=_WEIGHT_DECAY,
+                warm_up=_WARM_UP,
+                largest_gradient=_LARGEST_GRADIENT,
+                averaged=1,
+                epochs=settings.radar_epochs,
+                steps=steps,
+            ),
+        )
+        training.run(part_of(report, number / len(LEVELS), (number + 1) / len(LEVELS)))
         network.eval()
         best = best or network
         trained[level] = TrainedRadar(network, _accuracy(network, probe, unseen))
@@ -176,12 +183,11 @@ def _accuracy(network: RadarUnitNetwork, probe: RadarProbe, samples: RadarSet) -
     )
 
 
-def _shuffled_batches(samples: RadarSet, epochs: int) -> Iterator[RadarSet]:
+def _shuffled_batches(samples: RadarSet, epoch: int) -> Iterator[RadarSet]:
     """Yield all samples in another order in each epoch, the same for each network."""
-    for epoch in range(epochs):
-        order = np.random.default_rng((_SEED, epoch)).permutation(len(samples.people))
-        for first in range(0, len(order), _BATCH):
-            yield samples.rows(order[first : first + _BATCH])
+    order = np.random.default_rng((_SEED, epoch)).permutation(len(samples.people))
+    for first in range(0, len(order), _BATCH):
+        yield samples.rows(order[first : first + _BATCH])
 
 
 def _grid(network: RadarUnitNetwork, batch: RadarSet) -> Any:

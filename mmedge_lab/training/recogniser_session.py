@@ -23,8 +23,8 @@ from mmedge_lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, 
 from mmedge_lab.training.recogniser_training import (
     FORM,
     RecogniserSettings,
-    RecogniserTraining,
     plain_inputs,
+    recogniser_training,
 )
 from mmedge_lab.training.semantic_centres import fit_exits, fit_semantic_centres
 from mmedge_ros.core.data_types import FloatArray
@@ -70,7 +70,7 @@ def run_recogniser(
     require_free(out)
     seen = write_crops(crops, settings.scenes, jobs, part_of(report, 0.0, _CROPS_SHARE))
     with work_folder(work_beside(out)) as folder:
-        training = RecogniserTraining(learned(seen), settings, folder)
+        training = recogniser_training(learned(seen), settings, folder)
         training.run(part_of(report, _CROPS_SHARE, _TRAINED_SHARE))
         figures = write_recogniser(training.network, seen, settings, bundle, out)
     report(1.0, 'written')

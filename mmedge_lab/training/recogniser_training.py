@@ -21,6 +21,7 @@ from mmedge_lab.training.epoch_training import (
     BFLOAT16,
     FLOAT32,
     EpochTraining,
+    Task,
     TrainingParameters,
     made_ahead,
 )
@@ -70,53 +71,53 @@ class CropBatch(NamedTuple):
     facts: Tensor
 
 
-class RecogniserTraining(EpochTraining):
-    """The training of a recogniser.
+def recogniser_training(
+    crops: CropSet, settings: RecogniserSettings, folder: Path
+) -> EpochTraining:
+    """Return the training of a recogniser.
 
     :param folder: where checkpoints are kept
     :raises TrainingError: if a checkpoint there is damaged or of another training
     """
+    torch.manual_seed(settings.seed)
+    network = RecogniserNetwork(len(CLASSES), attribute_logits())
+    shares = _shares(crops.facts[:, 0])
+    steps = max(len(crops.crops) // settings.batch, 1)
 
-    def __init__(self, crops: CropSet, settings: RecogniserSettings, folder: Path) -> None:
-        torch.manual_seed(settings.seed)
-        self._crops, self._settings = crops, settings
-        self._shares = _shares(crops.facts[:, 0])
-        self._steps = max(len(crops.crops) // settings.batch, 1)
-        super().__init__(
-            RecogniserNetwork(len(CLASSES), attribute_logits()),
-            TrainingParameters(
-                settings.learning_rate,
-                settings.weight_decay,
-                _WARM_UP,
-                _LARGEST_GRADIENT,
-                _AVERAGED_STEPS,
-                settings.epochs,
-                self._steps,
-            ),
-            folder / CHECKPOINT,
-            {'settings': settings.plain(), 'crops': len(crops.crops)},
-        )
+    def batches(epoch: int) -> Iterator[CropBatch]:
+        random = np.random.default_rng((settings.seed, epoch))
+        chosen = random.choice(len(shares), (steps, settings.batch), p=shares)
 
-    def _batches(self, epoch: int) -> Iterator[CropBatch]:
-        random = np.random.default_rng((self._settings.seed, epoch))
-        size = self._steps * self._settings.batch
-        chosen = random.choice(len(self._shares), size, p=self._shares).reshape(self._steps, -1)
-        return made_ahead(lambda place: self._batch(epoch, place, chosen[place]), self._steps)
+        def made(place: int) -> CropBatch:
+            random = np.random.default_rng((settings.seed, epoch, place))
+            facts = torch.from_numpy(crops.facts[chosen[place]].astype(np.int64))
+            return CropBatch(varied_inputs(crops.crops[chosen[place]], random), facts)
 
-    def _batch(self, epoch: int, place: int, chosen: NDArray[np.intp]) -> CropBatch:
-        rows = self._crops.crops[chosen]
-        random = np.random.default_rng((self._settings.seed, epoch, place))
-        facts = torch.from_numpy(self._crops.facts[chosen].astype(np.int64))
-        return CropBatch(varied_inputs(rows, random), facts)
+        return made_ahead(made, steps)
 
-    def _loss_of(self, batch: CropBatch) -> Tensor:
-        with torch.autocast('cpu', torch.bfloat16, enabled=self._settings.precision == BFLOAT16):
-            outputs = self._learning(batch.inputs)
+    def loss(batch: CropBatch) -> Tensor:
+        with torch.autocast('cpu', torch.bfloat16, enabled=settings.precision == BFLOAT16):
+            outputs = network(batch.inputs)
         losses = [
             weight * _loss(values.float(), batch.facts)
             for weight, values in zip(_TAP_WEIGHTS, outputs, strict=True)
         ]
         return torch.stack(losses).sum()
+
+    return EpochTraining(
+        Task(network, batches, loss),
+        TrainingParameters(
+            settings.learning_rate,
+            settings.weight_decay,
+            _WARM_UP,
+            _LARGEST_GRADIENT,
+            _AVERAGED_STEPS,
+            settings.epochs,
+            steps,
+        ),
+        folder / CHECKPOINT,
+        {'settings': settings.plain(), 'crops': len(crops.crops)},
+    )
 
 
 def attribute_logits() -> int:

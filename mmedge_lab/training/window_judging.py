@@ -15,10 +15,8 @@ from mmedge_lab.training.window_set import (
     WindowSet,
     joined,
 )
-from mmedge_lab.training.window_truth import TrueObjects
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.feature_grid import (
-    GRID_CLASSES,
     MAP_SHAPE,
     SEMANTIC_CHANNELS,
     empty_semantics,
@@ -96,9 +94,9 @@ class Judgement:
     """Detections and truths, counted for any threshold."""
 
     def __init__(self) -> None:
-        self._pairs: list[tuple[_Detected, TrueObjects]] = []
+        self._pairs: list[tuple[_Detected, TrueFrame]] = []
 
-    def add(self, maps: Maps, size: tuple[int, int], truth: TrueObjects) -> None:
+    def add(self, maps: Maps, size: tuple[int, int], truth: TrueFrame) -> None:
         """Enter maps (54, 30, 40) of pictures of a size, and what is true at their instant."""
         parameters = DecodingParameters(_LOWEST, labels=(PERSON,))
         detected = decode_maps(maps, size, parameters)
@@ -151,17 +149,16 @@ def judge(
 
 
 def _count(
-    detected: _Detected, truth: TrueObjects, threshold: float
+    detected: _Detected, truth: TrueFrame, threshold: float
 ) -> tuple[float, float, float, float, float, float, FloatArray]:
     """Return the sums of `Figures` at one instant."""
-    frame = _frame_of(truth)
     kept = detected.scores >= threshold
-    match = match_boxes(frame, detected.boxes[kept])
-    people = counted_people(frame)
-    tall = frame.heights[people] >= TALL
+    match = match_boxes(truth, detected.boxes[kept])
+    people = counted_people(truth)
+    tall = truth.heights[people] >= TALL
     met = match.partners >= 0
     with np.errstate(invalid='ignore', divide='ignore'):
-        ratios = detected.distances[kept][match.partners[met]] / frame.ranges[people][met]
+        ratios = detected.distances[kept][match.partners[met]] / truth.ranges[people][met]
     errors = ratios - 1.0
     return (
         len(tall),
@@ -171,19 +168,6 @@ def _count(
         match.hits,
         match.false,
         errors[np.isfinite(errors)],
-    )
-
-
-def _frame_of(truth: TrueObjects) -> TrueFrame:
-    count = len(truth.classes)
-    return TrueFrame(
-        np.arange(count),
-        np.array(GRID_CLASSES)[truth.classes],
-        truth.boxes.astype(np.float64),
-        truth.visibility.astype(np.float64),
-        np.zeros((count, 3)),
-        np.zeros((count, 3)),
-        truth.ranges.astype(np.float64),
     )
 
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from mmedge_lab.training.epoch_training import made_ahead
 from mmedge_lab.training.feature_cache import SHAPES, CachedFlight, UnitTimes
 from mmedge_lab.training.fusion_settings import FusionSettings, WindowRandomness
-from mmedge_lab.training.window_truth import TrueObjects
+from mmedge_lab.training.picture_set import CLASSES, is_clear
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.encoding.feature_grid import canvas_placement
+from mmedge_ros.replay.ground_truth import TrueFrame
 from mmedge_ros.sensing.rate_control import RateControl, native_period_ns
 
 MODALITIES = (CAMERA, RADAR)
@@ -304,9 +305,9 @@ def joined(windows: WindowSet, chosen: Sequence[Window]) -> WindowBatch:
     for place, window in enumerate(chosen):
         flight = windows.flights[window.flight]
         truth = flight.truth.at(windows.reference_ns(window))
-        rows = _object_rows(place, truth, flight)
-        objects.append(rows[truth.clear])
-        ignored.append(rows[~truth.clear, :6])
+        rows, clear = _object_rows(place, truth, flight), is_clear(truth)
+        objects.append(rows[clear])
+        ignored.append(rows[~clear, :6])
     camera, radar = (_units(windows, chosen, kind) for kind in MODALITIES)
     return WindowBatch(camera, radar, np.concatenate(objects), np.concatenate(ignored))
 
@@ -327,11 +328,10 @@ def _units(windows: WindowSet, chosen: Sequence[Window], kind: str) -> UnitBatch
     return UnitBatch(grids, seconds, valid)
 
 
-def _object_rows(place: int, truth: TrueObjects, flight: CachedFlight) -> NDArray[np.float32]:
+def _object_rows(place: int, truth: TrueFrame, flight: CachedFlight) -> NDArray[np.float32]:
     fit = canvas_placement(*flight.size)
-    scale = np.array([fit.x_scale, fit.y_scale] * 2, np.float32)
-    offset = np.array([fit.x_offset, fit.y_offset] * 2, np.float32)
+    scale, offset = [fit.x_scale, fit.y_scale] * 2, [fit.x_offset, fit.y_offset] * 2
     boxes = truth.boxes * scale + offset
-    window = np.full(len(boxes), place, np.float32)
-    columns = (window, truth.classes.astype(np.float32), *boxes.T, truth.ranges)
-    return np.stack(columns, axis=1)
+    classes = [CLASSES.index(str(label)) for label in truth.labels]
+    columns = (np.full(len(boxes), place), classes, *boxes.T, truth.ranges)
+    return np.stack(columns, axis=1).astype(np.float32)

@@ -67,7 +67,7 @@ def truth_of(stamps: np.ndarray, seconds: float) -> WindowTruth:
     """The person at the stamps of pictures and at all window ends up to the last picture's."""
     ends = [BEGIN_NS + k * STRIDE_NS for k in range(round(seconds * 10) + 1)]
     instants = sorted({*stamps.tolist(), *ends})
-    rows = [(0.0, *person_at((t - BEGIN_NS) / NS_PER_S), AWAY, 1.0, 1.0) for t in instants]
+    rows = [(0.0, *person_at((t - BEGIN_NS) / NS_PER_S), AWAY, 1.0) for t in instants]
     return WindowTruth(
         np.array(instants, np.int64),
         np.arange(1, len(rows) + 1, dtype=np.int64),

@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from mmedge_lab.training.detector_session import DetectorRequest, train_detector
+from mmedge_lab.training.detector_session import train_detector
 from mmedge_lab.training.detector_training import DetectorSettings
 
 TINY = DetectorSettings(
@@ -29,4 +29,4 @@ def report(share: float, words: str) -> None:
 
 
 if __name__ == '__main__':
-    train_detector(DetectorRequest(Path(sys.argv[1]), Path(sys.argv[2]), {}, TINY), report)
+    train_detector(Path(sys.argv[1]), Path(sys.argv[2]), report, settings=TINY)

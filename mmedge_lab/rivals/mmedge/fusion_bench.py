@@ -16,7 +16,8 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
 from mmedge_lab.training.checkpoint import load_checkpoint
 from mmedge_lab.training.feature_cache import CachedFlight, read_flight
-from mmedge_lab.training.fusion_settings import FusionSettings
+from mmedge_lab.training.fusion_features import cached_folders
+from mmedge_lab.training.fusion_settings import VALIDATION, FusionSettings
 from mmedge_lab.training.window_judging import JUDGED_CONFIGURATIONS, Judgement, judge
 from mmedge_lab.training.window_set import WindowSet
 from mmedge_lab.worker_processes import OnShare
@@ -40,7 +41,7 @@ def bench(
     :param features: what `mmedge lab train fusion --validation SET --features FOLDER` left there
     :param threshold: least score of a box
     """
-    folders = sorted(path.parent for path in Path(features).glob('cache/validation/*/index.json'))
+    folders = cached_folders(Path(features), VALIDATION)
     if not folders:
         raise EvaluationError(
             f'{features} holds no features of validation flights; make them with `mmedge lab '
@@ -70,7 +71,7 @@ def bench(
         ),
         _opened,
         references=(NEWEST, FULL),
-        key=' '.join([str(threshold), *map(sha256_of, request.inputs), *(f.key for f in flights)]),
+        key=' '.join([str(threshold), *map(sha256_of, request.inputs), *map(str, folders)]),
         about={'flights': len(flights), 'threshold': threshold},
     )
 

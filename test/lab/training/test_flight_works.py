@@ -28,13 +28,13 @@ def test_arrays_are_made_once_of_each_flight_and_kind(tmp_path: Path) -> None:
     make = partial(counted, log)
     for _ in range(2):
         arrays = FlightArrays(tmp_path / 'work', 'bundle', {'some': flights}, 1)
-        numbers = [of['number'].tolist() for of in arrays.of('some', make, silent)]
+        numbers = [of['number'].tolist() for of in arrays.of('some', make, silent).values()]
         assert numbers == [[0], [1]]
     assert log.read_text() == 'flight_0flight_1'
     arrays.of('some', make, silent, kind='other')
     FlightArrays(tmp_path / 'work', 'another', {'some': flights}, 1).of('some', make, silent)
     assert log.read_text() == 'flight_0flight_1' * 3
-    next((tmp_path / 'work').glob('*/*/other.npz')).write_bytes(b'PK nonsense')
+    next((tmp_path / 'work').glob('*/*/other/number.npy')).write_bytes(b'nonsense')
     with pytest.raises(TrainingError, match='run the same command again'):
         arrays.of('some', make, silent, kind='other')
     (tmp_path / 'work/checkpoint.pt').write_bytes(b'of another training')

@@ -9,10 +9,11 @@ import pytest
 from painted_crossing import LENS, walker, write_crossing
 
 from mmedge_lab.training.radar_targets import cell_pixels, people_in_view, radar_samples
-from mmedge_lab.training.window_truth import TrueObjects
+from mmedge_lab.training.window_truth import true_frame
 from mmedge_ros.encoding.feature_grid import view_positions
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY, SensorGeometry
 from mmedge_ros.geometry.transforms import Transform
+from mmedge_ros.replay.ground_truth import TrueFrame
 
 STILL = np.zeros(3)
 GEOMETRY = SensorGeometry(
@@ -22,15 +23,9 @@ CELLS = cell_pixels(GEOMETRY)
 PERSON = 0
 
 
-def truth_of(*objects: tuple[int, tuple[float, float, float, float], float, bool]) -> TrueObjects:
-    classes, boxes, ranges, clear = zip(*objects, strict=True)
-    return TrueObjects(
-        np.array(classes, np.int64),
-        np.array(boxes, np.float32).reshape(-1, 4),
-        np.array(ranges, np.float32),
-        np.ones(len(objects), np.float32),
-        np.array(clear, np.bool_),
-    )
+def truth_of(*objects: tuple[int, tuple[float, float, float, float], float, bool]) -> TrueFrame:
+    rows = [(kind, *box, away, float(clear)) for kind, box, away, clear in objects]
+    return true_frame(np.array(rows, np.float32))
 
 
 def test_people_are_marked_where_the_radar_sees_them(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 import torch
 from hand_made_features import hand_made_flight
 
+from mmedge_lab.training.epoch_training import EpochTraining
 from mmedge_lab.training.fusion_settings import FusionSettings
-from mmedge_lab.training.fusion_training import FusionTraining, run_network
+from mmedge_lab.training.fusion_training import fusion_training, run_network
 from mmedge_lab.training.window_judging import judge
 from mmedge_lab.training.window_set import Window, WindowConfiguration, WindowSet
 
@@ -40,8 +41,8 @@ def chosen(validation: WindowSet) -> tuple[Window, ...]:
 
 def trained(
     windows: WindowSet, checkpoint: Path, settings: FusionSettings = TINY
-) -> FusionTraining:
-    training = FusionTraining(windows, settings, checkpoint, 'data')
+) -> EpochTraining:
+    training = fusion_training(windows, settings, checkpoint, 'data')
     training.run()
     return training
 
@@ -53,12 +54,12 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope='module')
-def whole(windows: WindowSet, checkpoint: Path) -> FusionTraining:
+def whole(windows: WindowSet, checkpoint: Path) -> EpochTraining:
     """A training that nothing disturbed."""
     return trained(windows, checkpoint)
 
 
-def assert_equal(one: FusionTraining, two: FusionTraining) -> None:
+def assert_equal(one: EpochTraining, two: EpochTraining) -> None:
     assert one.losses == two.losses
     for name, value in one.network.state_dict().items():
         assert torch.equal(value, two.network.state_dict()[name]), name
@@ -68,22 +69,21 @@ def test_it_learns_boxes_and_ranges(
     windows: WindowSet, validation: WindowSet, tmp_path: Path
 ) -> None:
     settings = replace(TINY, epochs=25, learning_rate=4e-3)
-    training = FusionTraining(
+    training = fusion_training(
         windows, settings, tmp_path / 'c.pt', 'data', validation, chosen(validation)[::3]
     )
     training.run()
     assert training.losses[-1] < 0.7 * training.losses[0]
-    assert max(training.figures) > training.figures[0]
+    assert max(training.worths) > training.worths[0]
     network = training.network
     fused, alone = judge(validation, chosen(validation), lambda b: run_network(network, b))
     assert fused.best().worth > alone.best().worth
     assert fused.best().plain()['range_error'] < 0.15
-    facts = training.facts()
-    assert facts['worth'][facts['best_epoch'] - 1] == max(facts['worth'])
+    assert training.worths[training.best_epoch - 1] == max(training.worths)
 
 
 def test_the_same_seed_gives_the_same_network_and_another_one_another(
-    whole: FusionTraining, windows: WindowSet, tmp_path: Path
+    whole: EpochTraining, windows: WindowSet, tmp_path: Path
 ) -> None:
     assert_equal(whole, trained(windows, tmp_path / 'again.pt'))
     assert trained(windows, tmp_path / 'other.pt', replace(TINY, seed=4)).losses != whole.losses
@@ -94,15 +94,15 @@ class StoppedError(Exception):
 
 
 def test_a_training_that_was_cut_short_ends_as_if_nothing_had_happened(
-    whole: FusionTraining, windows: WindowSet, tmp_path: Path
+    whole: EpochTraining, windows: WindowSet, tmp_path: Path
 ) -> None:
     def stop(share: float, words: str) -> None:
         if share > 0.6:
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        FusionTraining(windows, TINY, tmp_path / 'cut.pt', 'data').run(stop)
-    resumed = FusionTraining(windows, TINY, tmp_path / 'cut.pt', 'data')
+        fusion_training(windows, TINY, tmp_path / 'cut.pt', 'data').run(stop)
+    resumed = fusion_training(windows, TINY, tmp_path / 'cut.pt', 'data')
     assert resumed.epoch == 1
     resumed.run()
     assert_equal(whole, resumed)

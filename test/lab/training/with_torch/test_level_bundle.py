@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from painted_flight import write_painted_pictures, write_painted_set
 
 from mmedge_lab.training.checkpoint import save_checkpoint
-from mmedge_lab.training.detector_session import LevelRequest, join_levels
+from mmedge_lab.training.detector_session import join_levels
 from mmedge_lab.training.detector_training import SCALES, DetectorSettings, load_detector
 from mmedge_lab.training.epoch_training import prepare_torch
 from mmedge_lab.training.picture_set import CLASSES
@@ -17,8 +19,8 @@ from mmedge_ros.encoding.ultralytics_network import new_network
 
 
 @pytest.fixture(scope='module')
-def request_of(tmp_path_factory: pytest.TempPathFactory) -> LevelRequest:
-    """Joining two detectors that have learned nothing."""
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two detectors that have learned nothing, and what is joined of them."""
     place = tmp_path_factory.mktemp('levels')
     prepare_torch(place, 1)
     torch.manual_seed(0)
@@ -34,36 +36,34 @@ def request_of(tmp_path_factory: pytest.TempPathFactory) -> LevelRequest:
         )
     write_painted_set(place / 'set', flights=1, pictures=2)
     write_painted_pictures(place / 'pictures', 2)
-    return LevelRequest(
+    progress: list[float] = []
+    join_levels(
         place / 'pictures',
         place / 'narrow',
         place / 'wide',
         place / 'people',
-        {'test': place / 'set'},
+        lambda share, words: progress.append(share),
+        place / 'set',
     )
-
-
-@pytest.fixture(scope='module')
-def joined(request_of: LevelRequest) -> LevelRequest:
-    progress: list[float] = []
-    join_levels(request_of, lambda share, words: progress.append(share))
     assert progress == sorted(progress)
-    return request_of
+    return place
 
 
-def test_every_level_opens_with_its_own_input_and_figures(joined: LevelRequest) -> None:
-    bundle = load_bundle(joined.out)
+def test_every_level_opens_with_its_own_input_and_figures(place: Path) -> None:
+    bundle = load_bundle(place / 'people')
     assert tuple(bundle.levels) == ('small', 'medium', 'large')
-    sizes = {level: open_detector(joined.out, level=level).input_size for level in bundle.levels}
+    sizes = {
+        level: open_detector(place / 'people', level=level).input_size for level in bundle.levels
+    }
     assert sizes == {'small': (416, 320), 'medium': (640, 480), 'large': (640, 480)}
     assert set(bundle.content['metrics']) == set(sizes)
-    assert 'test' in bundle.content['metrics']['small']
-    assert not [path for path in joined.out.parent.iterdir() if path.name.startswith('.')]
+    assert 'validation' in bundle.content['metrics']['small']
+    assert not [path for path in place.iterdir() if path.name.startswith('.')]
 
 
-def test_a_later_training_begins_with_what_the_bundle_holds(joined: LevelRequest) -> None:
-    kept = load_detector(joined.out / 'wide.pt', 'wide').network.state_dict()
-    whole = load_detector(joined.wide, 'wide').network.state_dict()
+def test_a_later_training_begins_with_what_the_bundle_holds(place: Path) -> None:
+    kept = load_detector(place / 'people' / 'wide.pt', 'wide').network.state_dict()
+    whole = load_detector(place / 'wide', 'wide').network.state_dict()
     assert set(kept) == set(whole)
     for name, value in whole.items():
         np.testing.assert_allclose(kept[name].numpy(), value.numpy(), rtol=1e-3, atol=1e-6)

@@ -16,9 +16,9 @@ from mmedge_lab.training.recogniser_session import learned, write_recogniser
 from mmedge_lab.training.recogniser_training import (
     FORM,
     RecogniserSettings,
-    RecogniserTraining,
     attribute_logits,
     plain_inputs,
+    recogniser_training,
 )
 from mmedge_ros.core.data_types import Box, LabelSource
 from mmedge_ros.encoding.classifier_description import describe_classifier
@@ -47,7 +47,7 @@ def crops() -> CropSet:
 
 @pytest.fixture(scope='module')
 def network(crops: CropSet, tmp_path_factory: pytest.TempPathFactory) -> RecogniserNetwork:
-    training = RecogniserTraining(learned(crops), SETTINGS, tmp_path_factory.mktemp('work'))
+    training = recogniser_training(learned(crops), SETTINGS, tmp_path_factory.mktemp('work'))
     training.run()
     assert training.losses[-1] < training.losses[0]
     return training.network

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from painted_crossing import write_crossings
 
-from mmedge_lab.training import TrainingError
+from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.checkpoint import save_checkpoint
 from mmedge_lab.training.detector_training import SCALES, DetectorSettings
 from mmedge_lab.training.epoch_training import prepare_torch
-from mmedge_lab.training.fusion_session import FusionRequest, train_fusion
+from mmedge_lab.training.feature_cache import read_flight
+from mmedge_lab.training.fusion_features import cached_folders
+from mmedge_lab.training.fusion_session import train_fusion
 from mmedge_lab.training.fusion_settings import FusionSettings
 from mmedge_lab.training.picture_set import CLASSES
+from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.ultralytics_network import new_network
 
@@ -37,12 +41,8 @@ def silent(share: float, words: str) -> None: ...
 
 @pytest.fixture(scope='module')
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp('fusion')
-
-
-@pytest.fixture(scope='module')
-def request_of(place: Path) -> FusionRequest:
-    """A training with detectors that have learned nothing."""
+    """A folder with detectors that have learned nothing, and flights."""
+    place = tmp_path_factory.mktemp('fusion')
     prepare_torch(place, 1)
     torch.manual_seed(0)
     for width, scale in SCALES.items():
@@ -53,33 +53,45 @@ def request_of(place: Path) -> FusionRequest:
             place / width / 'checkpoint.pt',
             {'settings': settings, 'average': network.state_dict(), 'epoch': 1},
         )
-    flights = write_crossings(place / 'set', 1, seconds=0.5)
-    return FusionRequest(
-        flights,
+    write_crossings(place / 'set', 1, seconds=0.5)
+    write_crossings(place / 'judged', 1, seed=3, seconds=0.4)
+    return place
+
+
+def train(
+    place: Path,
+    out: str,
+    flights: str = 'set',
+    settings: FusionSettings = TINY,
+    report: Report = silent,
+) -> dict[str, Any]:
+    return train_fusion(
+        place / flights,
         place / 'narrow',
         place / 'wide',
-        place / 'out',
-        settings=TINY,
+        place / out,
+        report,
+        validation=place / 'judged',
+        settings=settings,
         features=place / 'features',
-        processes=1,
+        jobs=1,
     )
 
 
 @pytest.fixture(scope='module')
-def trained(request_of: FusionRequest) -> tuple[FusionRequest, dict[str, object], list[float]]:
+def metrics(place: Path) -> dict[str, Any]:
     progress: list[float] = []
-    request = replace(request_of, judged={'validation': request_of.flights})
-    metrics = train_fusion(request, lambda share, words: progress.append(share))
-    return request, metrics, progress
+    figures = train(place, 'out', report=lambda share, words: progress.append(share))
+    assert progress == sorted(progress)
+    return figures
 
 
 def test_a_training_leaves_a_whole_bundle_and_the_features(
-    trained: tuple[FusionRequest, dict[str, object], list[float]],
+    place: Path, metrics: dict[str, Any]
 ) -> None:
-    request, metrics, progress = trained
-    assert progress == sorted(progress)
-    assert not request.work.exists()
-    bundle = load_bundle(request.out)
+    out = place / 'out'
+    assert not (place / '.out.training').exists()
+    bundle = load_bundle(out)
     assert bundle.levels == bundle.radar_levels == ('small', 'medium', 'large')
     assert bundle.has_fusion
     assert bundle.domain == 'simulated'
@@ -90,8 +102,8 @@ def test_a_training_leaves_a_whole_bundle_and_the_features(
     for entry in bundle.files():
         entry.verified()
     named = {entry.path.name for entry in bundle.files()} | {'manifest.yaml'}
-    assert {path.name for path in request.out.iterdir()} == named
-    assert sum(path.stat().st_size for path in request.out.iterdir()) < 25_000_000
+    assert {path.name for path in out.iterdir()} == named
+    assert sum(path.stat().st_size for path in out.iterdir()) < 25_000_000
 
 
 @pytest.fixture
@@ -99,31 +111,23 @@ def no_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError('encoded again')
 
-    monkeypatch.setattr('mmedge_lab.training.feature_cache._write_level', refuse)
-    monkeypatch.setattr('mmedge_lab.training.fusion_features._camera', refuse)
-    monkeypatch.setattr('mmedge_lab.training.fusion_features._radar', refuse)
+    for name in ('fusion_arrays', '_camera', '_radar'):
+        monkeypatch.setattr(f'mmedge_lab.training.fusion_features.{name}', refuse)
 
 
-def test_another_training_shares_the_features(
-    trained: tuple[FusionRequest, dict[str, object], list[float]], no_encoding: None
-) -> None:
-    request, _, _ = trained
-    other = replace(
-        request,
-        out=request.out.with_name('rival'),
-        settings=replace(TINY, seed=1, without=('shift',)),
-    )
-    metrics = train_fusion(other, silent)
-    bundle = load_bundle(other.out)
+@pytest.mark.usefixtures('metrics', 'no_encoding')
+def test_another_training_shares_the_features_and_both_are_judged(place: Path) -> None:
+    other = train(place, 'rival', settings=replace(TINY, seed=1, without=('shift',)))
+    bundle = load_bundle(place / 'rival')
     assert bundle.has_fusion
-    assert bundle.content['metrics'] == metrics
+    assert bundle.content['metrics'] == other
+    (judged,) = cached_folders(place / 'features', 'validation')
+    assert read_flight(judged).levels(CAMERA) == ('large', 'small')
 
 
-def test_features_of_other_detectors_are_refused(
-    trained: tuple[FusionRequest, dict[str, object], list[float]], place: Path
-) -> None:
-    request, _, _ = trained
-    flights = write_crossings(place / 'others', 1, seed=5, seconds=0.2)
+@pytest.mark.usefixtures('metrics')
+def test_features_of_other_detectors_are_refused(place: Path) -> None:
+    write_crossings(place / 'others', 1, seed=5, seconds=0.2)
     with pytest.raises(TrainingError, match='other detectors or flights'):
-        train_fusion(replace(request, flights=flights, out=place / 'no'), silent)
+        train(place, 'no', 'others')
     assert not (place / 'no').exists()

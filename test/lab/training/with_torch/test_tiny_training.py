@@ -11,7 +11,7 @@ import pytest
 from painted_flight import write_painted_pictures, write_painted_set
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.detector_session import DetectorRequest, train_detector
+from mmedge_lab.training.detector_session import train_detector
 from mmedge_lab.training.detector_training import DetectorSettings
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 
@@ -40,8 +40,13 @@ def test_a_training_leaves_a_bundle_with_figures_and_nothing_else(
     flights = write_painted_set(tmp_path / 'flights', flights=2, pictures=12)
     out = tmp_path / 'models' / 'walkers'
     progress: list[float] = []
-    request = DetectorRequest(pictures, out, {'validation': flights}, TINY)
-    metrics = train_detector(request, lambda share, words: progress.append(share))
+    metrics = train_detector(
+        pictures,
+        out,
+        lambda share, words: progress.append(share),
+        validation=flights,
+        settings=TINY,
+    )
     assert progress == sorted(progress)
     assert [path.name for path in out.parent.iterdir()] == ['walkers']
     bundle = load_bundle(out)
@@ -71,28 +76,26 @@ def test_a_killed_training_is_no_bundle_and_goes_on(pictures: Path, tmp_path: Pa
     process.wait()
     process.stdout.close()
     assert not out.exists()
-    request = DetectorRequest(pictures, out, {}, TINY)
     progress: list[str] = []
-    train_detector(request, lambda share, words: progress.append(words))
+    train_detector(pictures, out, lambda share, words: progress.append(words), settings=TINY)
     assert not any(words.startswith('epoch 1 ') for words in progress)
     assert open_detector(out).input_size == (160, 128)
-    assert not request.work.exists()
+    assert not (tmp_path / '.walkers.training').exists()
 
 
 def test_two_trainings_do_not_share_a_work_folder(pictures: Path, tmp_path: Path) -> None:
-    request = DetectorRequest(pictures, tmp_path / 'walkers', {}, TINY)
+    out = tmp_path / 'walkers'
 
     def begin_another(share: float, words: str) -> None:
-        train_detector(request, silent)
+        train_detector(pictures, out, silent, settings=TINY)
 
     with pytest.raises(TrainingError, match='another training is writing to'):
-        train_detector(request, begin_another)
+        train_detector(pictures, out, begin_another, settings=TINY)
 
 
 def test_a_full_disk_while_training_is_told_in_a_sentence(
     pictures: Path, tmp_path: Path, little_room: None
 ) -> None:
-    request = DetectorRequest(pictures, tmp_path / 'walkers', {}, TINY)
     with pytest.raises(TrainingError, match=r'no room left in .*\.walkers\.training'):
-        train_detector(request, silent)
+        train_detector(pictures, tmp_path / 'walkers', silent, settings=TINY)
     assert not (tmp_path / 'walkers').exists()
