@@ -9,19 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from bag_fixtures import recording, write_bag
 from ros_installed import needs_ros
 from typer.testing import CliRunner, Result
 
-from mmedge_ros.adaptation import ConfigurationError
 from mmedge_ros.commands import replay_run
-from mmedge_ros.commands.display import StatusLine, say
-from mmedge_ros.commands.errors import plain_errors
+from mmedge_ros.commands.display import say
 from mmedge_ros.commands.laboratory import REMEDY
 from mmedge_ros.commands.main import app
 from mmedge_ros.commands.replay_run import ReplayRequest
-from mmedge_ros.monitoring import MonitoringError
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ('demo', 'replay', 'simulate', 'record', 'up', 'ask', 'lab evaluate-bundle')
@@ -174,17 +170,6 @@ class TestFailures:
         assert (result.exit_code, result.stdout) == (1, '')
         assert str(place) in result.stderr.splitlines()[-1]
 
-    @needs_ros
-    def test_a_parameter_file_with_a_misspelt_key_is_told_before_anything_starts(
-        self, bag: Path, tmp_path: Path
-    ) -> None:
-        params = tmp_path / 'params.yaml'
-        params.write_text('fusion:\n  ros__parameters:\n    pipeline.windows.strid: 0.2\n')
-        options = ['--live', '--params', str(params), '--out', str(tmp_path / 'out')]
-        result = run('replay', str(bag), *options)
-        assert result.exit_code == 1
-        assert 'windows.stride' in result.stderr
-
     def test_without_ros_a_live_replay_says_what_is_missing(
         self, bag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -232,23 +217,6 @@ class TestDisplay:
         sentence = 'logs: /tmp/[red]/:warning:/' + 40 * 'long/'
         say(sentence)
         assert capsys.readouterr() == ('', f'{sentence}\n')
-
-    def test_without_a_terminal_the_status_is_plain_lines(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        with StatusLine('replay of [bold]a bag') as line:
-            line.show(0.5, None)
-        assert capsys.readouterr() == ('', 'replay of [bold]a bag: starting\n')
-
-
-@pytest.mark.parametrize('kind', [ConfigurationError, MonitoringError])
-def test_an_error_a_user_can_do_something_about_is_one_sentence(
-    capsys: pytest.CaptureFixture[str], kind: type[Exception]
-) -> None:
-    with pytest.raises(typer.Exit) as ended, plain_errors():
-        raise kind('no such limit; choose another')
-    assert ended.value.exit_code == 1
-    assert capsys.readouterr() == ('', 'mmedge: no such limit; choose another\n')
 
 
 @pytest.mark.parametrize('words', [['demo', '--out', 'x'], ['lab', 'bench', 'reuse', '--quick']])

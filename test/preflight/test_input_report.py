@@ -58,19 +58,6 @@ def test_an_input_that_stops_is_reported_as_well() -> None:
     assert len(said(report, gone, 110.0, 100.0 + PATIENCE)) == 1
 
 
-def test_an_encoder_that_is_still_starting_is_given_time() -> None:
-    report = InputReport(0.0)
-    assert said(report, inputs((CAMERA, view(CAMERA, 'usb_cam'))), 30.0) == []
-    idle = inputs((CAMERA, view(CAMERA, 'usb_cam')), idle=frozenset({CAMERA}))
-    assert len(said(report, idle, 31.0, 30.5)) == 1
-
-
-def test_drivers_and_encoders_know_the_reason_better() -> None:
-    failures = {RADAR: 'the driver says: no radar board'}
-    now = inputs((RADAR, view(RADAR, 'radar')), failures=failures)
-    assert said(InputReport(0.0), now, 5.0) == ['no radar points: the driver says: no radar board']
-
-
 def test_without_odometry_it_is_said_what_that_means() -> None:
     (sentence,) = said(InputReport(0.0), inputs((ODOMETRY, view(ODOMETRY))), 5.0)
     assert 'tracks move with the drone' in sentence

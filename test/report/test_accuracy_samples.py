@@ -11,46 +11,8 @@ from mmedge_ros.report.accuracy_samples import (
     nees,
     thinned,
 )
-from mmedge_ros.tracking.kalman_filter import predict, update_position
 
 NS = 1_000_000_000
-
-
-def filtered(claimed: float, seed: int = 3, runs: int = 400) -> np.ndarray:
-    """NEES (runs,) of a Kalman filter on a target that moves exactly as the filter believes.
-
-    :param claimed: how many times smaller than it is the filter takes the measurement noise
-    """
-    random = np.random.default_rng(seed)
-    acceleration, dt, spread = np.array([1.5, 1.5, 0.3]), 0.1, 0.4
-    start = np.diag([0.25, 0.25, 0.25, 1.0, 1.0, 1.0])
-    truth = random.multivariate_normal(np.zeros(6), start, runs)
-    means, covariances = np.zeros((runs, 6)), np.tile(start, (runs, 1, 1))
-    noise = np.eye(3) * (spread / claimed) ** 2
-    zero = np.zeros((1, 6))
-    for _ in range(20):
-        moved, step = predict(zero, np.zeros((1, 6, 6)), dt, acceleration)
-        truth = predict(truth, np.zeros((runs, 6, 6)), dt, acceleration)[0] + moved
-        truth += random.multivariate_normal(np.zeros(6), step[0], runs)
-        means, covariances = predict(means, covariances, dt, acceleration)
-        measured = truth[:, :3] + spread * random.normal(size=(runs, 3))
-        means, covariances = update_position(means, covariances, measured, noise)
-    state = [0, 1, 3, 4]
-    return nees((means - truth)[:, state], covariances[:, state][:, :, state])
-
-
-def test_a_filter_that_knows_its_errors_is_in_bounds():
-    result = consistency_of(filtered(1.0), 4)
-    assert result.samples == 400
-    assert result.in_bounds
-    assert result.mean == pytest.approx(4.0, abs=0.3)
-
-
-@pytest.mark.parametrize(('claimed', 'side'), [(2.0, 1), (0.5, -1)])
-def test_one_that_takes_its_sensor_for_better_or_worse_than_it_is_is_not(claimed, side):
-    result = consistency_of(filtered(claimed), 4)
-    assert result.in_bounds is False
-    assert result.mean > result.high if side > 0 else result.mean < result.low
 
 
 def test_bounds_are_those_of_the_chi_squared_distribution():

@@ -16,6 +16,7 @@ from mmedge_ros.core.data_types import ResultKind
 from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.report import ReportError
 from mmedge_ros.report.report import report_of, write_report
+from mmedge_ros.report.report_files import require_writable
 
 KEYS = {'bag', 'mode', 'windows', 'decisions', 'dropped', 'latency_ms', 'age_ms', 'deadline_ms'}
 KEYS |= {'deadline_miss_rate', 'stages_ms', 'encoder_calls', 'units', 'accuracy', 'tracking'}
@@ -141,6 +142,22 @@ def test_a_disk_that_fills_up_leaves_the_old_report_and_nothing_half_written(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert content_of(tmp_path) == before
+
+
+def test_a_folder_that_is_not_used_after_all_is_not_left_behind(tmp_path):
+    require_writable(tmp_path / 'a/b/c')
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / 'there').mkdir()
+    require_writable(tmp_path / 'there/new')
+    require_writable(tmp_path / 'there')
+    assert [path.name for path in tmp_path.rglob('*')] == ['there']
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(ReportError, match='name another folder with --out'):
+        require_writable(tmp_path / 'file/report')
+    assert [path.name for path in tmp_path.iterdir()] == ['file']
 
 
 floats = st.floats()

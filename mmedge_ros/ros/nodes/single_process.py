@@ -7,6 +7,8 @@ import sys
 from functools import partial
 from importlib import import_module
 from itertools import chain, pairwise
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from rclpy.node import Node
@@ -14,28 +16,17 @@ from rclpy.node import Node
 from mmedge_ros.core.parameter import ParameterError
 from mmedge_ros.ros.node_main import run_nodes
 
-_CLASSES = {
-    'bag_player': 'BagPlayer',
-    'bag_recorder': 'BagRecorder',
-    'camera': 'CameraNode',
-    'configuration_optimizer': 'ConfigurationOptimizerNode',
-    'fusion': 'FusionNode',
-    'memory': 'MemoryNode',
-    'monitor': 'MonitorNode',
-    'questions': 'QuestionsNode',
-    'radar': 'RadarNode',
-    'unit_encoder': 'UnitEncoderNode',
-    'viewer': 'Viewer',
-    'visualizer': 'Visualizer',
-}
+_NODES = 'mmedge_ros.ros.nodes'
 
 
 def make_node(executable: str, arguments: list[str]) -> Node:
     """Make one of the package's nodes from the arguments its own process would get."""
-    if executable not in _CLASSES:
-        raise ParameterError(f'no node {executable!r}; there are {", ".join(_CLASSES)}')
-    module = import_module(f'mmedge_ros.ros.nodes.{executable}')
-    kind: Any = getattr(module, _CLASSES[executable])
+    there = [module.name for module in iter_modules([str(Path(__file__).parent)])]
+    if executable not in there:
+        raise ParameterError(f'no node {executable!r}; there are {", ".join(there)}')
+    module = import_module(f'{_NODES}.{executable}')
+    own = (value for value in vars(module).values() if isinstance(value, type))
+    kind: Any = next(k for k in own if issubclass(k, Node) and k.__module__ == module.__name__)
     return kind(cli_args=arguments, use_global_arguments=False)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from mmedge_ros.replay import ReplayError
@@ -23,7 +22,7 @@ from mmedge_ros.ros.graph.options import RecordOptions
 from mmedge_ros.ros.graph.perception_graph import read_extrinsics
 from mmedge_ros.ros.messages.names import driver_remappings
 from mmedge_ros.ros.nodes.bag_recorder import BagRecorder
-from mmedge_ros.ros.participation import made_node, take_part
+from mmedge_ros.ros.sessions.own_context import spinning
 
 _SHOW_PERIOD = 0.2
 
@@ -60,32 +59,21 @@ def run_recording(
         no such name
     """
     description = recorder_node(options)
-    context = rclpy.Context()
-    take_part(context=context)
-    executor = SingleThreadedExecutor(context=context)
     with tempfile.TemporaryDirectory(prefix='mmedge_') as scratch:
-        file = write_parameters(description, Path(scratch))
-        try:
-            arguments = ros_arguments(description, [file])
-            node = _recorder(context, arguments)
-            executor.add_node(node)
+        arguments = ros_arguments(description, [write_parameters(description, Path(scratch))])
+        with spinning(partial(_recorder, arguments)) as (node, spin_once):
             try:
-                _spin(node, executor, options.seconds, show)
+                _spin(node, spin_once, options.seconds, show)
             finally:
                 node.stop()
-                node.destroy_node()
-        finally:
-            rclpy.try_shutdown(context=context)
     if node.session.failure:
         raise ReplayError(node.session.failure)
     return node.counts()
 
 
-def _recorder(context: Any, arguments: list[str]) -> BagRecorder:
+def _recorder(arguments: list[str], context: rclpy.Context) -> BagRecorder:
     try:
-        return made_node(
-            lambda: BagRecorder(context=context, cli_args=arguments, use_global_arguments=False)
-        )
+        return BagRecorder(context=context, cli_args=arguments, use_global_arguments=False)
     except rclpy_implementation.RCLInvalidROSArgsError as error:
         # All that a user gives of them are names of topics; the middleware adds its own source.
         reason = str(error).partition('. Error')[0]
@@ -93,11 +81,14 @@ def _recorder(context: Any, arguments: list[str]) -> BagRecorder:
 
 
 def _spin(
-    node: BagRecorder, executor: Any, seconds: float, show: Callable[[float | None, str], None]
+    node: BagRecorder,
+    spin_once: Callable[[], None],
+    seconds: float,
+    show: Callable[[float | None, str], None],
 ) -> None:
     started = shown = time.monotonic()
     while not node.session.failure:
-        executor.spin_once(timeout_sec=0.1)
+        spin_once()
         now = time.monotonic()
         if seconds and now - started >= seconds:
             return

@@ -16,7 +16,6 @@ from mmedge_ros.ros.graph.description import (
 from mmedge_ros.ros.graph.middleware_profile import node_environment, profile_environment
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import describe_graph, perception_graph
-from mmedge_ros.ros.messages.names import driver_remappings
 
 
 def parameters_of(nodes: list[NodeDescription], name: str) -> dict[str, object]:
@@ -50,7 +49,7 @@ def test_the_live_page_is_there_on_demand_and_knows_where_the_sensors_sit() -> N
         calibration='c.yaml',
         transforms=('a b 0 0 0 0 0 0 1',),
         image_transport='compressed',
-        camera='/camera',
+        camera='/front/image_raw',
     )
     nodes = perception_graph(options)
     (viewer,) = (node for node in nodes if node.name == 'viewer')
@@ -59,7 +58,11 @@ def test_the_live_page_is_there_on_demand_and_knows_where_the_sensors_sit() -> N
     assert viewer.parameters['image_transport'] == 'compressed'
     for name in ('calibration_file', 'transforms', 'use_sim_time'):
         assert viewer.parameters.get(name) == fusion.get(name)
-    assert viewer.remappings == driver_remappings('/camera')
+    assert viewer.remappings == (
+        ('camera/image', '/front/image_raw'),
+        ('camera/image/compressed', '/front/image_raw/compressed'),
+        ('camera/camera_info', '/front/camera_info'),
+    )
 
 
 def test_a_process_gets_name_remappings_parameters_and_files(tmp_path: Path) -> None:
