@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,9 +14,7 @@ from mmedge_ros.commands.laboratory import REMEDY, offered
 from mmedge_ros.commands.options import argument, option
 
 if TYPE_CHECKING:
-    from mmedge_ros.adaptation.configuration_space import ConfigurationSpace
-    from mmedge_ros.adaptation.profiling import PhaseSamples, ProfilePhase
-    from mmedge_ros.core.device_profile import DeviceProfile
+    from mmedge_ros.adaptation.profiling import ProfilePhase
     from mmedge_ros.encoding.bricks import BrickCost
 
 _LEAST_PERCENT = 5.0
@@ -93,18 +91,33 @@ def _run(
     duration: tuple[float, float],
     checks: int,
 ) -> None:
-    from mmedge_ros.adaptation.profiling import profile_phases
+    from mmedge_ros.adaptation.bundle_configurations import bundle_space
+    from mmedge_ros.adaptation.optimizer_setup import ConfigurationOptimizerParameters
+    from mmedge_ros.adaptation.profiling import device_profile, profile_phases
+    from mmedge_ros.core.data_types import CAMERA, RADAR
     from mmedge_ros.core.device_profile import write_profile
     from mmedge_ros.encoding.bricks import costs_as_plain
+    from mmedge_ros.encoding.bundle.model_bundle import model_levels
+    from mmedge_ros.monitoring.machine import machine_description
+    from mmedge_ros.replay.offline_session import replay_detector
+    from mmedge_ros.replay.recording import Recording
     from mmedge_ros.ros.sessions.profile_session import PhaseDuration, measure
 
     flight = bag or _flight()
-    model, space = chosen_space(flight, bundle)
+    rules = ConfigurationOptimizerParameters()
+    with Recording(flight) as recording:
+        model = replay_detector(recording, bundle).resolve()
+    rates = {CAMERA: rules.camera_rates, RADAR: rules.radar_rates}
+    space = bundle_space(model, rules.modalities, rates, rules.camera_reuse)
     phases = profile_phases(space, percents, checks)
     out.parent.mkdir(parents=True, exist_ok=True)
-    bricks = measured_bricks(model)
-    measured = measure(flight, model, space, phases, PhaseDuration(*duration), show_phase)
-    made = made_profile(model, space, measured)
+    bricks = _measured_bricks(model)
+    measured = measure(flight, model, space, phases, PhaseDuration(*duration), _show_phase)
+    machine = machine_description()
+    words = f'{machine["model"] or machine["processor"]}, {machine["cores"]} cores'
+    described = f'mmedge profile with {model.name} on {words}'
+    defaults = {CAMERA: model_levels(model)[1]}
+    made = device_profile(described, measured, space, defaults, machine)
     made = replace(made, details={**made.details, 'bricks': costs_as_plain(bricks)})
     write_profile(made, out)
     check = made.details.get('cross_check')
@@ -118,7 +131,7 @@ def _run(
     typer.echo(out)
 
 
-def measured_bricks(model: Path) -> list[BrickCost]:
+def _measured_bricks(model: Path) -> list[BrickCost]:
     """Measure every network on every device that this machine may have.
 
     :raises EncodingError: if the processor cannot run one
@@ -135,45 +148,7 @@ def measured_bricks(model: Path) -> list[BrickCost]:
     return bricks
 
 
-def chosen_space(bag: Path, bundle: str) -> tuple[Path, ConfigurationSpace]:
-    """Return the model that a recording is flown with, and what can be chosen of it.
-
-    :raises ReplayError: if the recording cannot be read
-    :raises EncodingError: if there is no such model
-    """
-    from mmedge_ros.adaptation.bundle_configurations import bundle_space
-    from mmedge_ros.adaptation.optimizer_setup import ConfigurationOptimizerParameters
-    from mmedge_ros.core.data_types import CAMERA, RADAR
-    from mmedge_ros.replay.offline_session import replay_detector
-    from mmedge_ros.replay.recording import Recording
-
-    rules = ConfigurationOptimizerParameters()
-    with Recording(bag) as recording:
-        model = replay_detector(recording, bundle).resolve()
-    rates = {CAMERA: rules.camera_rates, RADAR: rules.radar_rates}
-    return model, bundle_space(model, rules.modalities, rates, rules.camera_reuse)
-
-
-def made_profile(
-    model: Path, space: ConfigurationSpace, measured: Sequence[tuple[ProfilePhase, PhaseSamples]]
-) -> DeviceProfile:
-    """Return a profile of this machine from what was measured.
-
-    :raises ConfigurationError: where too little was measured
-    """
-    from mmedge_ros.adaptation.profiling import device_profile
-    from mmedge_ros.core.data_types import CAMERA
-    from mmedge_ros.encoding.bundle.model_bundle import model_levels
-    from mmedge_ros.monitoring.machine import machine_description
-
-    machine = machine_description()
-    words = f'{machine["model"] or machine["processor"]}, {machine["cores"]} cores'
-    described = f'mmedge profile with {model.name} on {words}'
-    defaults = {CAMERA: model_levels(model)[1]}
-    return device_profile(described, measured, space, defaults, machine)
-
-
-def show_phase(share: float, phase: ProfilePhase, lacking: Mapping[str, int]) -> None:
+def _show_phase(share: float, phase: ProfilePhase, lacking: Mapping[str, int]) -> None:
     """Say what is measured next, or what it goes on for."""
     from mmedge_ros.adaptation.profiling import ENOUGH
 
