@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 import yaml
+from rich.console import Console
+from rich.table import Table
 
 from mmedge_ros.commands.command_group import CommandGroup
-from mmedge_ros.commands.display import StatusLine, say
+from mmedge_ros.commands.display import StatusLine, one_line, say
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.options import (
     DetectorArgument,
@@ -18,7 +21,6 @@ from mmedge_ros.commands.options import (
     existing_file,
     flag,
 )
-from mmedge_ros.commands.tables import add_row, new_table, print_parts
 
 if TYPE_CHECKING:
     from mmedge_ros.encoding.bundle.registry import KnownModel
@@ -35,8 +37,7 @@ def list_models() -> None:
         from mmedge_ros.encoding.bundle.model_bundle import load_bundle
         from mmedge_ros.encoding.bundle.registry import KNOWN_MODELS
 
-        columns = ('trained on', 'levels', 'where')
-        table = new_table('', 'name', *columns, left=columns)
+        table = _table('name', 'trained on', 'levels', 'where')
         here = set()
         for folder in bundle_folders():
             here.add(folder.name)
@@ -44,12 +45,12 @@ def list_models() -> None:
                 bundle = load_bundle(folder)
                 facts = bundle.domain or 'not said', ', '.join(bundle.levels)
             except EncodingError as err:
-                facts = 'damaged', str(err)[:60]
-            add_row(table, folder.name, *facts, folder)
+                facts = 'damaged', one_line(str(err))[:60]
+            table.add_row(folder.name, *facts, str(folder))
         for model in KNOWN_MODELS:
             if model.name not in here:
-                add_row(table, model.name, 'real', '', f'fetch: {model.size_bytes / 1e6:.1f} MB')
-        print_parts(table)
+                table.add_row(model.name, 'real', '', f'fetch: {model.size_bytes / 1e6:.1f} MB')
+        Console(highlight=False).print(table)
 
 
 @model_app.command('show')
@@ -118,3 +119,10 @@ def _agreed() -> bool:
         say('add --yes to agree to the licence and fetch it; standard input is no terminal')
         return False
     return typer.confirm('Agree to the licence and fetch it?', err=True)
+
+
+def _table(*titles: str, right: Sequence[int] = ()) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for place, title in enumerate(titles):
+        table.add_column(title, justify='right' if place in right else 'left', overflow='fold')
+    return table
