@@ -69,7 +69,7 @@ def camera_unit(number: int) -> UnitFeatures:
 
 def radar_unit(number: int) -> UnitFeatures:
     places = [*walkers(number * 0.05).values(), np.array([4.0, -3.0, 0.0])]
-    rows = [[*place, -0.5, 15.0] for place in places for _ in range(4)]
+    rows = [[*(place - 0.2 * n * UP), -0.5, 15.0] for place in places for n in range(4)]
     return unit(RADAR, number, 31, 1, returns=np.array(rows, np.float32))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import resource
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Box
 from mmedge_ros.core.run_record import RunRecord
@@ -211,3 +213,37 @@ def test_the_pace_is_the_cameras_whatever_gaps_and_copies_there_are():
     assert frame_rate([]) == frame_rate([7, 7]) == 20.0
     assert frame_rate([0, 3600 * NS_PER_S]) == 1.0
     assert frame_rate([0, 1]) == 240.0
+
+
+def first_key_frame(webm: bytes) -> bytes:
+    """The first frame of VP8: after the size of its SimpleBlock (A3), track, time and flags."""
+    begin = webm.index(bytes.fromhex('9d012a')) - 3
+    for digits in range(1, 9):
+        size = int.from_bytes(webm[begin - 4 - digits : begin - 4], 'big')
+        is_size = size >> 7 * digits == 1
+        if is_size and webm[begin - 5 - digits] == 0xA3:
+            return webm[begin : begin - 4 + size - (1 << 7 * digits)]
+    raise AssertionError('no SimpleBlock')
+
+
+def test_the_video_is_one_that_browsers_play(tmp_path: Path) -> None:
+    """VP8 in WebM by its own bytes, at the camera's pace: OpenCV wrote it and may not judge."""
+    picture = np.full((48, 64, 3), 90, np.uint8)
+    period_ns = NS_PER_S // 20
+    shots = [TimedPicture(n * period_ns, n * period_ns, picture) for n in range(20)]
+    record = RunRecord(
+        'by_hand', 'offline', 0.05, 0.5, 0.1, camera_stamps_ns=[s.stamp_ns for s in shots]
+    )
+    video = write_video(record, shots, tmp_path / 'video.webm')
+    content = (tmp_path / 'video.webm').read_bytes()
+    assert content[:4] == bytes.fromhex('1a45dfa3')  # EBML
+    assert b'webm' in content[:64]
+    assert b'V_VP8' in content
+    # A key frame of VP8 is what a WebP holds: libwebp, which is no part of OpenCV, decodes it.
+    key_frame = first_key_frame(content)
+    chunk = b'WEBPVP8 ' + len(key_frame).to_bytes(4, 'little') + key_frame
+    riff = b'RIFF' + len(chunk).to_bytes(4, 'little') + chunk
+    shown = np.asarray(Image.open(io.BytesIO(riff)).convert('RGB')).astype(int)
+    assert shown.shape == (504, 640, 3)
+    assert np.abs(shown[:480] - 90).max() <= 4
+    assert (video.frames, video.seconds, video.size) == (20, 1.0, len(content))

@@ -294,8 +294,8 @@ def test_a_recording_is_that_of_mmedge_record(
         ('drone.launch.py', {'width': 'wide'}, 'width:=wide is not a whole number'),
         ('drone.launch.py', {'camera_rate': 'fast'}, 'camera_rate:=fast is not a number'),
         ('drone.launch.py', {'extrinsics': '/no/such.yaml'}, '/no/such.yaml'),
-        ('drone.launch.py', {'camera': 'usb'}, 'camera:=usb is none of v4l2, realsense'),
-        ('drone.launch.py', {'radar': 'ti'}, 'radar:=ti is none of serial, none'),
+        ('drone.launch.py', {'camera': 'usb'}, "'camera' is 'usb'; choose one of v4l2"),
+        ('drone.launch.py', {'radar': 'ti'}, "'radar' is 'ti'; choose one of serial"),
         (
             'drone.launch.py',
             {'image_transport': 'png'},

@@ -208,18 +208,3 @@ def extrinsics_nodes(path: str, prefix: str = '') -> list[NodeDescription]:
     :raises GeometryError: if it cannot be read
     """
     return transform_nodes(read_calibration(path).transforms, prefix)
-
-
-def given(**values: str) -> dict[str, str]:
-    """Keep the launch arguments that are not empty; for the others a node knows best."""
-    return {name: value for name, value in values.items() if value}
-
-
-def one_of(values: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
-    """Read a launch argument that is one of some words.
-
-    :raises ParameterError: for any other one
-    """
-    if values[name] not in choices:
-        raise ParameterError(f'{name}:={values[name]} is none of {", ".join(choices)}')
-    return values[name]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from mmedge_ros.core.data_types import CAMERA, MOST_REUSE, RADAR
 from mmedge_ros.core.parameter import ParameterBounds, ParameterError, check_value
 
-_T = TypeVar('_T', bound='InputOptions')
+_T = TypeVar('_T')
 
 # Commands and launch files, for ``of``.
 UP, REPLAY, RECORD = 'mmedge up', 'mmedge replay', 'mmedge record'
@@ -25,6 +25,8 @@ _FLYING = (UP, DRONE, PERCEPTION)
 _PLAYING = (UP, REPLAY, REPLAY_FILE)
 _ALL = (UP, REPLAY, DRONE, PERCEPTION, REPLAY_FILE)
 _RECORDING = (RECORD, RECORD_FILE)
+# A sensor that another driver reads, or that is not there.
+_NONE = 'none'
 
 # Panels of the help of commands.
 SENSORS, LIVE, DRIVERS, FILES = 'Sensors', 'Live graph', 'Drivers of your own', 'Recording'
@@ -273,6 +275,69 @@ class RecordOptions(InputOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class DriverOptions:
+    """Camera and radar that the package's own drivers read; none where another one publishes."""
+
+    camera: str = shared(
+        'v4l2',
+        'how the camera is read, or none where a driver publishes already',
+        (DRONE,),
+        choices=('v4l2', 'realsense', 'gstreamer', 'file', _NONE),
+    )
+    camera_device: str = shared(
+        '', 'device path, serial number, GStreamer pipeline or file; empty: first', (DRONE,)
+    )
+    camera_calibration: str = shared(
+        '', 'camera_info YAML; empty takes what the camera knows of itself', (DRONE,)
+    )
+    width: int = shared(640, 'width of the pictures, px', (DRONE,))
+    height: int = shared(480, 'height of the pictures, px', (DRONE,))
+    camera_rate: float = shared(30.0, 'pictures per second', (DRONE,))
+    radar: str = shared(
+        'serial',
+        'how the radar is read, or none where a driver publishes already',
+        (DRONE,),
+        choices=('serial', _NONE),
+    )
+    radar_configuration: str = shared(
+        '', 'chirp configuration (.cfg); empty takes the shipped one', (DRONE,)
+    )
+    radar_command_port: str = shared(
+        '', 'command port; empty finds the board by its USB id', (DRONE,)
+    )
+    radar_data_port: str = shared('', 'data port; empty finds the board by its USB id', (DRONE,))
+    simulated_radar: str = shared(
+        '', 'recording of a data port that a simulated board plays, or person', (DRONE,)
+    )
+
+    @property
+    def camera_driver(self) -> dict[str, Any] | None:
+        """Parameters of the camera's node."""
+        if self.camera == _NONE:
+            return None
+        return {
+            'source': self.camera,
+            'device': self.camera_device,
+            'calibration_file': self.camera_calibration,
+            'width': self.width,
+            'height': self.height,
+            'rate': self.camera_rate,
+        }
+
+    @property
+    def radar_driver(self) -> dict[str, Any] | None:
+        """Parameters of the radar's node: what is not set it knows best."""
+        parameters = {
+            'configuration': self.radar_configuration,
+            'command_port': self.radar_command_port,
+            'data_port': self.radar_data_port,
+            'simulated': self.simulated_radar,
+        }
+        given = {name: value for name, value in parameters.items() if value}
+        return None if self.radar == _NONE else given
+
+
 def launch_arguments(kind: type, file: str) -> list[tuple[str, str, str]]:
     """Return name, default and description of the arguments that a launch file takes."""
     return [
@@ -305,22 +370,6 @@ def read_option(item: Option, text: str) -> Any:
         value = _number(item.name, text, type(item.default))
     check_value(item.name, item.default, item.bounds, value)
     return value
-
-
-def whole(values: Mapping[str, str], name: str) -> int:
-    """Read a launch argument that is a whole number.
-
-    :raises ParameterError: for anything else
-    """
-    return int(_number(name, values[name], int))
-
-
-def decimal(values: Mapping[str, str], name: str) -> float:
-    """Read a launch argument that is a number.
-
-    :raises ParameterError: for anything else
-    """
-    return float(_number(name, values[name], float))
 
 
 def is_true(text: str) -> bool:
