@@ -62,14 +62,6 @@ def test_rates_and_levels_are_chosen_for_any_recording(
     assert [(request.live, request.optimise) for request in played] == [(True, True)] * 2
 
 
-def test_a_recording_leaves_nothing_to_simulate(
-    tmp_path: Path, played: list[ReplayRequest]
-) -> None:
-    assert run('--bag', tmp_path, '--seconds', 1, '--out', tmp_path / 'out').exit_code == 2
-    assert run('--bag', tmp_path, '--flight-only', '--out', tmp_path / 'out').exit_code == 0
-    assert (played, list(tmp_path.iterdir())) == ([], [])
-
-
 def test_what_a_simulated_flight_saw_is_remembered_unless_no_pictures_are_wanted(
     tmp_path: Path, played: list[ReplayRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,6 @@ from typer.testing import CliRunner, Result
 
 from mmedge_lab.judging.bundle_evaluation import EvaluationRequest, bundle_bench
 from mmedge_lab.judging.bundle_under_test import NOMINAL, open_bundle
-from mmedge_lab.simulation.flight_folder import FLIGHT_FILE, FlightDescription, read_description
 from mmedge_ros.commands.main import app
 
 
@@ -90,21 +89,6 @@ def test_strategies_are_judged_anew_at_other_levels(
     assert every == large != small
 
 
-def test_flights_that_share_a_seed_are_one_draw(
-    tmp_path: Path, bundle: Path, flights: Path
-) -> None:
-    shutil.copytree(flights, tmp_path / 'set')
-    for flight in (tmp_path / 'set').iterdir():
-        description = FlightDescription('park_day_near', 7, 0.8)
-        (flight / FLIGHT_FILE).write_text(yaml.safe_dump(description.values()))
-        assert read_description(flight) == description
-    out = tmp_path / 'out'
-    result = run(bundle, tmp_path / 'set', '--configurations', 'full', '--out', out)
-    assert result.exit_code == 0, result.output
-    assert table(out)['fusion']['values']['mean_iou']['low'] is None
-    assert 'only 1 seed of flights' in result.stderr
-
-
 def test_configurations_differ_by_rate_and_level_and_are_entered_into_the_bundle(
     tmp_path: Path, bundle: Path, flights: Path
 ) -> None:
@@ -129,13 +113,6 @@ def test_a_corrupt_bundle_is_one_sentence(tmp_path: Path, flights: Path) -> None
     weights.unlink()
     assert str(weights) in refusal(run(bundle, flights, '--out', tmp_path / 'out'))
     assert 'no model bundle' in refusal(run(flights, flights, '--out', tmp_path / 'out'))
-
-
-def test_a_level_the_bundle_lacks_is_one_sentence(
-    tmp_path: Path, bundle: Path, flights: Path
-) -> None:
-    sentence = refusal(run(bundle, flights, '--levels', 'huge', '--out', tmp_path))
-    assert "no level 'huge'" in sentence
 
 
 def test_a_set_without_ground_truth_is_one_sentence(tmp_path: Path, bundle: Path) -> None:

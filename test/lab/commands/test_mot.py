@@ -50,13 +50,6 @@ def test_figures_nobody_can_know_are_null_and_a_dash(folder: Path) -> None:
     assert rows['MOTA'] == '-'
 
 
-def test_nothing_detected_is_an_answer(folder: Path) -> None:
-    (folder / 'det.txt').write_text('')
-    out = folder / 'tracks.txt'
-    assert run('mot', folder / 'det.txt', '--out', out).exit_code == 0
-    assert run('mot', out, '--truth', folder / 'gt.txt').exit_code == 0
-
-
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
@@ -94,9 +87,3 @@ def test_rivals_are_compared_on_the_same_detections(folder: Path) -> None:
     assert all(figures['id_switches'] == 0 for figures in trackers.values())
     rows = dict(line.split()[:2] for line in judged.stdout.splitlines() if line.strip())
     assert rows['mmedge'] == '0.950'
-
-
-def test_tracks_are_not_tracked_again(folder: Path) -> None:
-    judged = run('mot', folder / 'gt.txt', '--truth', folder / 'gt.txt', '--rivals')
-    assert judged.exit_code == 1
-    assert 'has ids' in judged.stderr

@@ -17,7 +17,6 @@ from mmedge_lab.simulation import flight as flight_module
 from mmedge_lab.simulation import standard_sets
 from mmedge_lab.simulation.flight_folder import FlightDescription, read_description
 from mmedge_lab.simulation.flight_set import PlannedFlight
-from mmedge_lab.simulation.scenario import scenarios
 from mmedge_ros.commands.main import app
 from mmedge_ros.replay.bag import Bag
 
@@ -49,22 +48,6 @@ class TestOneFlight:
         assert result.stdout == f'{out}\n'
         assert 'flight' in result.stderr
         assert read_description(out) == FlightDescription('yard_dusk_near', 9, 0.5)
-
-    def test_the_same_command_again_replaces_it(self, tmp_path: Path) -> None:
-        for seed in (1, 2):
-            assert run(tmp_path / 'f', '--seconds', 0.5, '--seed', seed).exit_code == 0
-        assert read_description(tmp_path / 'f') == FlightDescription('park_day_middle', 2, 0.5)
-
-
-@pytest.mark.parametrize(
-    ('options', 'hint'),
-    [((), "mmedge replay '{}/a flight'"), (('--trace-only',), "'trace:={}/a flight'")],
-)
-def test_a_hint_can_be_copied_where_the_path_has_spaces(
-    tmp_path: Path, grey: None, options: tuple[str, ...], hint: str
-) -> None:
-    done = run(tmp_path / 'a flight', '--seconds', 0.5, *options)
-    assert hint.format(tmp_path) in done.stderr
 
 
 def test_a_trace_has_no_sensors_and_is_never_taken_for_the_flight(tmp_path: Path) -> None:
@@ -132,14 +115,6 @@ class TestRefusals:
         assert result.exit_code == 1
         assert 'name another folder' in one_line(result.stderr)
         assert (tmp_path / 'thesis.tex').read_text() == 'years'
-
-
-def test_the_list_names_every_scenario_in_words() -> None:
-    result = run('--list')
-    assert result.exit_code == 0
-    lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == [scenario.name for scenario in scenarios()]
-    assert 'a street at night under lamps, people 12 to 30 m away' in result.stdout
 
 
 def test_a_set_prints_its_folders(

@@ -13,7 +13,7 @@ from hand_made_workers import by_seed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_lab.judging import EvaluationError, run_bench
+from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import (
     Bench,
     BenchRequest,
@@ -75,13 +75,6 @@ def test_a_quantile_is_that_of_all_values_together() -> None:
     median = content['tables'][0]['rows'][0]['values']['median']
     assert median['value'] == 3.0
     assert 1.0 <= median['low'] < median['high'] <= 5.0
-
-
-def test_drawn_quantiles_weigh_values_by_how_often_their_flight_was_drawn() -> None:
-    drawings = Drawings.of(['a', 'b'])
-    _, drawn = drawn_quantiles([[1.0], [2.0]], 0.5, drawings)  # type: ignore[list-item]
-    alone = drawings.weights[: len(drawn), 1] == 2
-    assert set(drawn[alone]) == {2.0}
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.floats(0.0, 1.0))
@@ -206,19 +199,6 @@ def test_a_changed_flight_is_judged_anew(tmp_path: Path) -> None:
     assert len(judged) == 2
 
 
-def test_a_bench_without_a_key_measures_each_time(tmp_path: Path) -> None:
-    judged: list[str] = []
-
-    def take(subject: Subject) -> Sums:
-        judged.append(subject.name)
-        return {'hits': 1.0, 'all': 1.0}
-
-    for _ in range(2):
-        judge(bench([Row('a', take)], 1), tmp_path)
-    assert len(judged) == 2
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_row_that_measures_the_machine_is_judged_anew_beside_kept_ones(tmp_path: Path) -> None:
     judged: list[str] = []
 
@@ -236,35 +216,11 @@ def test_a_row_that_measures_the_machine_is_judged_anew_beside_kept_ones(tmp_pat
     assert shares[-1] == 1.0
 
 
-def test_what_could_not_be_measured_is_tried_again(tmp_path: Path) -> None:
-    installed: list[bool] = []
-
-    def perhaps(_: Subject) -> Sums:
-        if not installed:
-            raise UnmeasuredError('the package is not installed')
-        return {'hits': 1.0, 'all': 1.0}
-
-    made = bench([Row('a', perhaps)], 1, key='x')
-    assert judge(made, tmp_path).unmeasured
-    installed.append(True)
-    assert judge(made, tmp_path).results['a'] == [{'hits': 1.0, 'all': 1.0}]
-
-
 def test_flights_of_one_name_are_refused(tmp_path: Path) -> None:
     subjects = tuple(Subject('flight', tmp_path / of / 'flight') for of in ('one', 'other'))
     made = Bench('', (Row('a', by_seed),), FIGURES, subjects, key='x')
     with pytest.raises(EvaluationError, match=r'one/flight and .*other/flight have one name'):
         judge(made, tmp_path)
-
-
-def test_a_flight_is_read_once_however_many_rows_judge_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[Path] = []
-    monkeypatch.setattr(run_bench, 'flight_digest', lambda path: looked.append(path) or '')
-    made = [Row(name, lambda _: {}) for name in 'abc']
-    judge(Bench('', tuple(made), FIGURES, (Subject('f', tmp_path),), key='x'), tmp_path / 'kept')
-    assert looked == [tmp_path]
 
 
 def test_several_processes_give_the_same(tmp_path: Path) -> None:
@@ -281,14 +237,6 @@ def test_a_row_that_cannot_be_measured_is_named_and_the_others_are_shown(tmp_pat
     content = bench_table('example', made, judge(made, tmp_path))
     assert content['notes'] == ['a: not measured: the package is not installed']
     assert [bool(row['values']) for row in content['tables'][0]['rows']] == [False, True]
-
-
-def test_an_error_of_a_subject_names_it(tmp_path: Path) -> None:
-    def broken(_: Subject) -> Sums:
-        raise EvaluationError('it is broken')
-
-    with pytest.raises(EvaluationError, match='it is broken'):
-        judge(bench([Row('a', broken)]), tmp_path)
 
 
 def test_pages_hold_every_figure_of_the_table(tmp_path: Path) -> None:

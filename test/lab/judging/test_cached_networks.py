@@ -94,15 +94,6 @@ def test_the_units_of_one_modality_are_stepped_once_whatever_the_other_does() ->
     assert networks.steps == 5 + 1 + 1
 
 
-def test_windows_are_told_apart_by_their_end_and_units_by_stamp_and_content() -> None:
-    networks = CachedNetworks(Blends())
-    fused(networks, [('camera', 1)], 400)
-    fused(networks, [('camera', 1)], 500)
-    fused(networks, [('camera', 2)], 500)
-    networks.fuse(stepped(networks, begun(networks), 'camera', 9, stamp_ns=10))
-    assert networks.steps == 4
-
-
 def test_what_has_no_room_is_forgotten_and_computed_again() -> None:
     size = 2 * 4 * 4
     networks = CachedNetworks(Blends(), most_bytes=4 * size)

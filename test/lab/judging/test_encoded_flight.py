@@ -180,27 +180,6 @@ def test_the_same_holds_with_feature_fusion(bag: Path, level: str) -> None:
     assert decision_lines(record.decisions) == expected
 
 
-def test_each_unit_is_encoded_once_per_level_however_often_it_is_replayed(bag: Path) -> None:
-    calls: Counter[tuple[str, str, int]] = Counter()
-
-    class Counting(GriddedEncoder):
-        def encode(self, unit, configuration, configuration_id):  # type: ignore[no-untyped-def]
-            calls[unit.modality, configuration.level, unit.sequence] += 1
-            return super().encode(unit, configuration, configuration_id)
-
-    made: dict[str, UnitEncoder] = {m: Counting(m) for m in (CAMERA, RADAR)}
-    flight = encoded(bag, made)
-    with Recording(bag) as source:
-        encode_flight(flight, source, made, {CAMERA: ['large'], RADAR: ['large']})
-    for rate in (5.0, 10.0):
-        chosen = Configuration(
-            1, 0, tuple(ModalityConfiguration(m, rate, 'large') for m in (CAMERA, RADAR))
-        )
-        replay(flight, PerceptionPipeline(), chosen, NOMINAL)
-    assert set(calls.values()) == {1}
-    assert {level for _, level, _ in calls} == {'small', 'large'}
-
-
 def test_units_of_a_withheld_sensor_never_arrive(bag: Path, bundle: Path) -> None:
     flight = encoded(bag, encoders(bundle))
     chosen = configuration(20.0, 'large', 25.0)

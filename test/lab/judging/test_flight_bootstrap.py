@@ -28,34 +28,11 @@ def test_the_interval_is_about_that_of_the_mean_of_flights() -> None:
     assert estimate.high - estimate.low == pytest.approx(2 * half, rel=0.1)
 
 
-def test_one_seed_has_a_figure_and_no_interval() -> None:
-    estimate = mean([0.2, 0.4, 0.9], ['a', 'a', 'a'])
-    assert estimate.value == pytest.approx(0.5)
-    assert math.isnan(estimate.low)
-
-
 @settings(max_examples=30)
 @given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=8))
 def test_an_interval_lies_within_what_flights_showed(values: list[float]) -> None:
     estimate = mean(values, range(len(values)))
     assert min(values) - 1e-9 <= estimate.low <= estimate.high <= max(values) + 1e-9
-
-
-def test_flights_of_a_seed_do_not_count_as_if_they_knew_nothing_of_each_other() -> None:
-    of_seed = np.repeat(np.random.default_rng(6).normal(0.5, 0.1, 20), 5)
-    together = mean(of_seed, [number // 5 for number in range(100)])
-    apart = mean(of_seed, range(100))
-    half = 1.96 * of_seed.std() / math.sqrt(20)
-    assert together.high - together.low == pytest.approx(2 * half, rel=0.15)
-    assert together.high - together.low > 2 * (apart.high - apart.low)
-
-
-def test_flights_that_share_a_seed_are_one_draw() -> None:
-    drawings = Drawings.of(['a', 'b', 'a', 'c', 'a'], 50)
-    assert (drawings.weights[:, 0] == drawings.weights[:, 2]).all()
-    assert (drawings.weights[:, 0] == drawings.weights[:, 4]).all()
-    assert (drawings.weights[:, [0, 1, 3]].sum(axis=1) == 3).all()
-    assert (drawings.weights[:, [0, 1, 3]] == Drawings.of(range(3), 50).weights).all()
 
 
 def test_a_flight_counts_as_its_seed_and_any_other_recording_as_itself(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_lab.judging.mean_colour import LENGTH, MeanColourScorer, colour_vector
+from mmedge_lab.judging.mean_colour import MeanColourScorer, colour_vector
 from mmedge_ros.memory.query import COLOURS, read_query
 
 PAINT = {
@@ -51,10 +51,3 @@ def test_what_has_no_colour_rates_all_alike() -> None:
     vectors = np.stack([colour_vector(person('red', 'blue'))] * 2)
     scores = MeanColourScorer().scores(read_query('person with a backpack'), vectors)
     np.testing.assert_array_equal(scores, [0.0, 0.0])
-
-
-@pytest.mark.parametrize('shape', [(1, 1), (1, 40), (40, 1), (3, 3)])
-def test_the_smallest_objects_have_a_vector_of_length_1(shape: tuple[int, int]) -> None:
-    vector = colour_vector(np.full((*shape, 3), 90, np.uint8))
-    assert vector.shape == (LENGTH,)
-    assert np.linalg.norm(vector) == pytest.approx(1.0)

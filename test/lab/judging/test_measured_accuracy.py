@@ -77,15 +77,6 @@ def test_the_manifest_says_how_it_was_measured_and_keeps_the_rest() -> None:
     assert '0.9 streaming mean IoU' in entry['measure']
 
 
-def test_the_manifest_says_what_the_fusion_networks_add_beside_rules() -> None:
-    gain = {'value': -0.01, 'low': -0.02, 'high': -0.004}
-    other = {'streaming_mean_iou': {'value': 0.2, 'low': 0.1, 'high': 0.3}}
-    judged = report(*ROWS, decision_fusion={'streaming_mean_iou': gain}, camera_only=other)
-    assert yaml.safe_load(with_accuracy(MANIFEST, judged))['accuracy']['fusion_gain'] == gain
-    alone = report(*ROWS, camera_only=other)
-    assert 'fusion_gain' not in yaml.safe_load(with_accuracy(MANIFEST, alone))['accuracy']
-
-
 def test_a_newer_table_takes_the_place_of_an_older_one() -> None:
     first = with_accuracy(MANIFEST, report(*ROWS))
     followed = first.replace('accuracy:', 'gate: {}\naccuracy:') + 'more: 1\n'

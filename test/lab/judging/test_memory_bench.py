@@ -163,16 +163,6 @@ def test_what_was_never_detected_is_asked_for_and_missed(tmp_path: Path) -> None
     assert found == {'red car': (True, True), 'blue car': (False, False)}
 
 
-def test_a_view_of_something_else_or_of_nothing_is_no_hit(tmp_path: Path) -> None:
-    views = (View(1, 2, RED), View(2, NOBODY, looking('red', 0.9)))
-    assert answers(tmp_path, ('red', 'blue'), *views)['red car'] == (False, False)
-
-
-def test_of_a_moment_the_view_that_is_shown_must_fit(tmp_path: Path) -> None:
-    views = (View(1, NOBODY, RED), View(1, 1, looking('red', 0.5)))
-    assert answers(tmp_path, ('red',), *views)['red car'] == (False, False)
-
-
 def test_the_views_of_a_track_take_one_place_and_the_eleventh_is_too_late(tmp_path: Path) -> None:
     right = View(11, 1, looking('red', 0.5))
     one_track = [View(1, NOBODY, RED) for _ in range(12)]
@@ -192,17 +182,6 @@ def test_words_for_several_objects_count_once(tmp_path: Path) -> None:
     weights = [(one.question.text, one.weight) for one in asked]
     assert weights == [('blue car', 1.0), ('red car', 0.5), ('red car', 0.5)]
     assert judge.sums(judge.words, rival, asked) == [{'asked': 2.0, 'one': 1.0, 'ten': 1.0}]
-
-
-def test_an_object_that_is_in_several_galleries_counts_once(tmp_path: Path) -> None:
-    day, night = (
-        remembered(tmp_path, light, crowd(20, 'red'), [View(1, 1, RED)], '1', light)
-        for light in ('day', 'night')
-    )
-    only = remembered(tmp_path, 'only', crowd(20, 'blue'), [View(1, 1, BLUE)], '2')
-    asked = judge_of(day, night, only).asked_in_words()
-    weights = sorted((one.target.flight, one.weight) for one in asked)
-    assert weights == [('day', 1.0), ('night', 1.0), ('only', 0.5), ('only', 0.5)]
 
 
 def test_galleries_in_which_no_words_single_anything_out_are_refused(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_lab.judging.mot_evaluation import evaluate_mot
 from mmedge_lab.judging.mot_text import (
     NO_CLASS,
     MotBoxes,
@@ -18,7 +17,6 @@ from mmedge_lab.judging.mot_text import (
     write_mot_text,
 )
 from mmedge_ros.report import ReportError
-from mmedge_ros.report.mot_metrics import NO_ID
 
 LINE = '1,3,11,21,40,100,0.9,-1,-1,-1\n'
 
@@ -70,17 +68,9 @@ def test_files_as_they_are_found_are_read(file: Path, text: str) -> None:
     assert (boxes.frames[0], boxes.ids[0], boxes.confidences[0]) == (1, 3, 0.9)
 
 
-def test_without_a_confidence_a_box_is_believed(file: Path) -> None:
-    assert read(file, '1,3,11,21,40,100').confidences.tolist() == [1.0]
-
-
 def test_nine_columns_are_ground_truth_with_classes(file: Path) -> None:
     boxes = read(file, '1,3,11,21,40,100,0,8,0.5\n2,3,11,21,40,100,1,1,1\n')
     assert (boxes.confidences.tolist(), boxes.classes.tolist()) == ([0, 1], [8, 1])
-
-
-def test_ten_columns_hold_places_and_no_classes(file: Path) -> None:
-    assert read(file, '1,3,11,21,40,100,1,8.25,1.5,0\n').classes.tolist() == [NO_CLASS]
 
 
 @pytest.mark.parametrize('text', ['', '\n\n', ',,,\n'])
@@ -94,10 +84,6 @@ def test_boxes_without_area_are_counted_and_said(file: Path) -> None:
     boxes = read(file, '1,1,5,5,0,10,1\n1,2,5,5,10,0,1\n1,3,5,5,10,10,1\n')
     assert len(boxes) == 3
     assert boxes.notes == (f'{file}: 2 boxes have no area and meet nothing',)
-
-
-def test_boxes_without_id_may_be_many_in_a_frame(file: Path) -> None:
-    assert read(file, 3 * '1,-1,5,5,10,10,1\n').ids.tolist() == 3 * [NO_ID]
 
 
 # ------------------------------------------------------------------------------ refusing
@@ -147,12 +133,6 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
         read_mot_text(tmp_path / name)
 
 
-def test_a_frame_far_away_takes_no_room(file: Path) -> None:
-    boxes = read(file, LINE + '1000000000' + LINE[1:])
-    figures = evaluate_mot(boxes, boxes)
-    assert (figures.frames, figures.mota) == (2, 1.0)
-
-
 @given(data=st.one_of(st.binary(max_size=200), st.text('0123456789.,-e+\n nainf', max_size=200)))
 def test_whatever_a_file_holds_it_is_read_or_refused(
     data: str | bytes, tmp_path_factory: pytest.TempPathFactory
@@ -179,19 +159,6 @@ def test_what_was_written_is_read_again(file: Path) -> None:
     assert file.read_text().startswith('1,4,1.50,2.25,29.50,98.50,0.5000,-1,-1,-1\n')
 
 
-def test_a_result_without_boxes_is_an_empty_file(file: Path) -> None:
-    write_mot_text(file, MotBoxes.from_rows([]))
-    assert file.read_bytes() == b''
-    assert len(read_mot_text(file)) == 0
-
-
-def test_a_result_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    blocker = tmp_path / 'file'
-    blocker.write_text('')
-    with pytest.raises(ReportError, match='cannot write'):
-        write_mot_text(blocker / 'out.txt', MotBoxes.from_rows([]))
-
-
 # ------------------------------------------------------------------------------ scores
 
 
@@ -213,13 +180,3 @@ def test_confidences_of_any_scale_become_scores(
     result, words = scores(np.array(confidences))
     np.testing.assert_allclose(result, expected, atol=1e-6)
     assert words
-
-
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2))
-def test_scores_lie_within_nought_and_one_in_the_order_of_confidences(
-    confidences: list[float],
-) -> None:
-    given_ones = np.array(confidences)
-    result, _ = scores(given_ones)
-    assert ((result >= 0.0) & (result <= 1.0)).all()
-    assert (np.diff(result[np.argsort(given_ones)]) >= 0.0).all()

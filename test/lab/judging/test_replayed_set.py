@@ -42,13 +42,6 @@ def test_means_are_weighted_by_the_people_they_are_means_of() -> None:
         assert found[name]['value'] == 1.0
 
 
-def test_a_flight_with_more_people_weighs_more_in_streaming() -> None:
-    two, one = flight('day', people=2), flight('day', 8.0)
-    found = rows(two, one)['all flights']['streaming_mean_iou']
-    expected = 2 * two['accuracy']['streaming_mean_iou'] + one['accuracy']['streaming_mean_iou']
-    assert found['value'] == pytest.approx(expected / 3, abs=1e-5)
-
-
 def test_reports_without_truth_or_people_have_no_figures() -> None:
     without = report_of(run([decided(0)]))
     assert scenario_of(without) == ''

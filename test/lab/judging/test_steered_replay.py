@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import pytest
@@ -34,7 +33,6 @@ from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.replay import ReplayError
-from mmedge_ros.report.decision_log import decision_lines
 from mmedge_ros.windows.audits import AuditParameters
 from mmedge_ros.windows.early_decision import Gating
 from mmedge_ros.windows.skip_control import SkipControl, SkipParameters
@@ -107,17 +105,6 @@ def test_units_are_encoded_as_the_configuration_of_their_stamp_says() -> None:
     assert record.decisions[-1].configuration_ids == (2,)
 
 
-def test_without_a_change_it_is_the_replay_of_one_configuration() -> None:
-    fixed = replay_encoded(
-        encoded_flight(lambda _: 2),
-        PerceptionPipeline(),
-        configuration(1, 0, 'small'),
-        constant_profile(),
-    )
-    steered = flown(Script([configuration(1, 0, 'small')]))
-    assert decision_lines(steered.decisions) == decision_lines(fixed.decisions)
-
-
 def test_whoever_steers_is_told_all_in_the_order_it_happens() -> None:
     script = Script([configuration(1, 0, 'small')])
     record = flown(script, camera=12.0)
@@ -183,7 +170,3 @@ def test_the_optimiser_gives_up_a_level_that_turns_out_too_slow(learns: bool, le
     assert record.configurations[-1].of(CAMERA).level == level
     if learns:
         assert record.decisions[-1].latency < 0.03
-
-
-def test_a_trail_without_encoding_says_nothing() -> None:
-    assert math.isnan(stage_seconds((), 'encode'))

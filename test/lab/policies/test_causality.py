@@ -182,11 +182,6 @@ def test_what_cannot_be_is_named(words: str) -> None:
     assert words in ' | '.join(check(schedule, ARRIVALS, promises, WINDOW_NS))
 
 
-def test_only_what_a_policy_promised_is_held_against_it() -> None:
-    assert check(with_encoding(blocking(), 0, begin_ns=at(90), end_ns=at(95)), ARRIVALS) == []
-    assert check(NEVER, ARRIVALS, NEVER_WAITING) == []
-
-
 def test_each_modality_and_each_window_alone_has_a_server_of_its_own() -> None:
     more = (*pipelined().encodings, encoding(0, 60, 95, modality=RADAR))
     assert check(replace(pipelined(), encodings=more), ARRIVALS) == []

@@ -16,7 +16,7 @@ from mmedge_lab.policies.imputation import (
     moved_boxes,
     person_features,
 )
-from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Detection, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, Box, Detection, UnitFeatures
 
 
 def picture(ms: float, *people: Detection) -> UnitFeatures:
@@ -46,22 +46,6 @@ def test_people_go_on_as_they_went() -> None:
     assert {d.label for d in made.detections} == {'person'}
     # Twice as long ahead, twice as far.
     assert middles(going_on().impute(missing(499.0), ready)) == pytest.approx([118.0, 500.0], 0.01)
-
-
-def test_only_the_newest_picture_says_which_people_are_there() -> None:
-    ready = {CAMERA: [picture(433.0), picture(400.0, person(100.0, 240.0))]}
-    assert middles(going_on().impute(missing(466.0), ready)) == []
-
-
-def test_people_who_are_not_expected_are_left_out() -> None:
-    ready = {CAMERA: [picture(433.0, person(100.0, 240.0))]}
-    assert middles(going_on(logit=-5.0).impute(missing(466.0), ready)) == []
-
-
-def test_nothing_is_made_up_of_nothing_nor_for_the_radar() -> None:
-    ready = {CAMERA: [picture(433.0, person(100.0, 240.0))]}
-    assert going_on().impute(missing(466.0), {}) is None
-    assert going_on().impute(missing(466.0, RADAR), ready) is None
 
 
 def test_inputs_of_the_network_are_motion_in_widths_and_time_in_seconds() -> None:

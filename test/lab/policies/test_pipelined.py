@@ -59,14 +59,6 @@ def test_a_gate_lets_windows_be_decided_early_and_nothing_is_used_too_soon() -> 
     assert len(schedule.encodings) < len(StoredFeatures(flight).arrivals)
 
 
-def test_the_schedule_has_the_very_decisions_of_the_record() -> None:
-    flight = encoded_flight(lambda _: 2, 2.0)
-    schedule, record = POLICY.replay(flight, PerceptionPipeline(), settings())
-    reported = [(d.window_end_ns, d.published_ns) for d in schedule.decisions]
-    assert reported == [(d.window_end_ns, d.published_ns) for d in record.decisions]
-    assert len(reported) == 20
-
-
 def test_without_aggregation_networks_see_the_newest_unit_of_each_sensor() -> None:
     fake = FakeFusionNetworks()
     networks = NewestAlone(fake)

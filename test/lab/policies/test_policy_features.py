@@ -11,9 +11,7 @@ from hand_made_schedules import end_of
 from hand_made_units import features, person, returns, unit
 
 from mmedge_lab.policies.policy_features import (
-    POLICY_FIELDS,
     PolicyFeatures,
-    partners,
     policy_features,
 )
 from mmedge_lab.policies.steering import Facts
@@ -37,12 +35,6 @@ def asked(*units: UnitFeatures) -> PolicyFeatures:
     return PolicyFeatures(*numbers)
 
 
-def test_nothing_ready_is_an_answer_too() -> None:
-    nothing = asked()
-    assert len(nothing) == len(POLICY_FIELDS)
-    assert (nothing.picture_age, nothing.scan_age) == (1.0, 1.0)
-
-
 def test_pictures_are_put_into_numbers() -> None:
     result = asked(
         picture(300.0, person(100.0, 240.0)),
@@ -59,12 +51,6 @@ def test_pictures_are_put_into_numbers() -> None:
     assert result.motion == pytest.approx(5.0)
     assert result.drift == pytest.approx(5.0 * 0.105)
     assert result.unmatched == 1.0
-
-
-def test_the_order_of_units_does_not_matter_and_levels_may_be_foreign() -> None:
-    one, other = picture(300.0, person(100.0, 240.0)), picture(400.0, person(130.0, 240.0))
-    assert asked(one, other) == asked(other, one)
-    assert asked(picture(400.0, level='giant')).level == 0.0
 
 
 def test_scans_are_put_into_numbers() -> None:
@@ -97,10 +83,3 @@ def test_what_cannot_be_meant_stays_finite() -> None:
     flat = Detection(Box(5.0, 5.0, 5.0, 9.0), 0.9, 'person')
     result = asked(picture(400.0, broken, flat), scan(400.0, (nan, nan, nan, nan)))
     assert result.strong == 0.0
-
-
-def test_partners_are_taken_once_the_best_fits_first() -> None:
-    box, near, far = (Box(x, 0.0, x + 10.0, 10.0) for x in (0.0, 1.0, 4.0))
-    assert partners([far, near], [box]) == [None, 0]
-    assert partners([box, far], [far, box]) == [1, 0]
-    assert partners([box], []) == [None]

@@ -14,9 +14,9 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bundle_under_test import BundleUnderTest
 from mmedge_lab.judging.encoded_flight import EncodedFlight
 from mmedge_lab.policies.pipelined import Pipelined
-from mmedge_lab.policies.policy_run import POLICIES, PolicyRun, levels_needed, run_policy
+from mmedge_lab.policies.policy_run import POLICIES, PolicyRun, run_policy
 from mmedge_lab.policies.steering import Plugins
-from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.core.device_profile import DeviceProfile
 
 PROFILE = DeviceProfile(
@@ -125,10 +125,6 @@ def test_skipping_needs_a_gate_and_is_left_out_without_skipping(
     assert not any(d.skipped for d in without.schedule.decisions)
     assert calls(ours) < calls(without)
     assert ours.violations == ()
-
-
-def test_the_levels_to_encode_are_those_of_the_bundle(bundle: BundleUnderTest) -> None:
-    assert levels_needed(bundle) == {CAMERA: ('small', 'large'), RADAR: ('',)}
 
 
 def test_what_cannot_be_run_is_refused_by_name(

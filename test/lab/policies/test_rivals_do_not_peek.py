@@ -101,20 +101,6 @@ def test_no_rival_knows_what_is_not_ready(name: str, alone: bool, bundle: Bundle
     assert not peeks(name, bundle, lambda _: plugins_for(bundle.folder, -3.0), alone)
 
 
-def test_a_gate_that_rests_does_not_either(bundle: BundleUnderTest) -> None:
-    def run(of: EncodedFlight, rests: float) -> PolicyRun:
-        return run_policy('modality_gating', of, bundle, plugins=plugins_for(bundle.folder, rests))
-
-    resting, taking = run(flight(), 3.0), run(flight(), -3.0)
-    rested, taken = (
-        sum(encoding.modality == CAMERA for encoding in made.schedule.encodings)
-        for made in (resting, taking)
-    )
-    assert rested < 0.4 * taken
-    assert resting.violations == taking.violations == ()
-    assert not peeks('modality_gating', bundle, lambda _: plugins_for(bundle.folder))
-
-
 class PeekingImputer:
     """Makes up what the encoder will find."""
 

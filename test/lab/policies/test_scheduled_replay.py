@@ -46,28 +46,6 @@ def test_what_the_pipeline_decides_itself_is_what_its_schedule_gives() -> None:
     assert content(again) == content(record)
 
 
-def test_what_is_decided_late_is_the_same_and_published_later() -> None:
-    soon, late = (
-        replay_schedule(flight(), blocking(camera), PerceptionPipeline()) for camera in (1.0, 25.0)
-    )
-    assert len(soon.decisions) == len(late.decisions) == 20
-    for one, other in zip(soon.decisions, late.decisions, strict=True):
-        assert one.published_ns < other.published_ns
-        same = replace(other, published_ns=one.published_ns, trail=one.trail)
-        assert decision_lines([same]) == decision_lines([one])
-
-
-def test_a_dropped_window_has_no_decision_and_its_units_serve_later_ones() -> None:
-    schedule = blocking(60.0)
-    assert schedule.dropped
-    record = replay_schedule(flight(), schedule, PerceptionPipeline())
-    assert [d.window_end_ns for d in record.decisions] == [
-        d.window_end_ns for d in schedule.decisions
-    ]
-    assert record.dropped == len(schedule.dropped)
-    assert len(record.decisions[-1].tracks) == 3
-
-
 def test_no_unit_is_known_to_a_decision_that_did_not_use_it() -> None:
     schedule = blocking(1.0)
     # The third person is first seen at 1.3 s; without those pictures nobody knows of them.
@@ -135,15 +113,6 @@ def test_made_up_features_serve_one_decision_and_no_tracker() -> None:
     boxes = [[t.box.x0 for t in run.decisions[-1].tracks if t.box] for run in (with_it, plain)]
     assert schedule.decisions[-1].imputed
     assert not np.allclose(boxes[0], boxes[1], atol=1.0)
-
-
-def test_an_imputing_schedule_without_an_imputer_is_refused() -> None:
-    slow = settings(constant_profile(camera=32.0))
-    schedule = NonBlocking('imputation', imputes=True).schedule(
-        StoredFeatures(flight()).arrivals, PERIODS, slow
-    )
-    with pytest.raises(EvaluationError, match='no imputer'):
-        replay_schedule(flight(), schedule, PerceptionPipeline())
 
 
 def test_schedules_that_cannot_be_are_refused() -> None:

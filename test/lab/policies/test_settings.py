@@ -6,22 +6,12 @@ import pytest
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.policies.settings import ServiceTimes, slowed
-from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.core.device_profile import DeviceProfile
 
 SPREAD = (0.01, 0.012, 0.015, 0.02, 0.03, 0.04)
 PROFILE = DeviceProfile(
     'by hand', {'camera.encode': SPREAD, 'fusion': SPREAD, 'features.transport': SPREAD}
 )
-
-
-def test_times_are_drawn_as_a_replay_draws_them() -> None:
-    times = ServiceTimes(PROFILE)
-    for sequence in range(20):
-        expected = PROFILE.sample('camera.encode', 'camera', sequence)
-        assert times.encode_ns('camera', 'any', sequence) == round(expected * NS_PER_S)
-    assert times.decision_ns(7) == round(PROFILE.sample('fusion', 'decision', 7) * NS_PER_S)
-    assert len({times.transport_ns('camera', n) for n in range(20)}) > 10
 
 
 def test_a_share_of_the_processor_stretches_every_time() -> None:

@@ -21,7 +21,7 @@ from mmedge_lab.policies.causality import check
 from mmedge_lab.policies.policy_features import POLICY_FIELDS
 from mmedge_lab.policies.schedule import PlannedDecision, Schedule
 from mmedge_lab.policies.steering import Chooser, ChooserSteering, Facts
-from mmedge_lab.policies.trained_choosers import TrainedSelector, cheapest_within
+from mmedge_lab.policies.trained_choosers import TrainedSelector
 from mmedge_lab.policies.trained_rivals import trained_gate
 from mmedge_lab.policies.window_policies import Blocking
 from mmedge_ros.core.data_types import CAMERA, RADAR
@@ -137,14 +137,3 @@ def test_the_level_is_the_cheapest_that_falls_short_by_little() -> None:
     assert [chosen(people) for people in (0, 1, 2, 3)] == ['small', 'medium', 'medium', 'large']
     assert chosen(3, margin=0.5) == 'small'
     assert chosen(1, margin=0.0) == 'large'
-
-
-def test_before_anything_is_seen_it_is_the_best() -> None:
-    result = selector(1.0).configuration(Facts(end_of(0)))
-    assert result.of(CAMERA).level == 'large'
-
-
-def test_a_margin_is_counted_from_the_least_shortfall() -> None:
-    # A network may be wrong by as much for all levels.
-    shortfalls = np.array([[0.3, 0.2, 0.2], [0.0, 0.5, 0.1], [-0.2, -0.3, -0.31]])
-    assert cheapest_within(shortfalls, 0.05).tolist() == [1, 0, 1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from mmedge_lab.policies.trained_choosers import TrainedGate, TrainedSelector
 from mmedge_lab.policies.trained_rivals import (
     INDEX,
     bundle_rivals,
-    choices_of,
     network_bytes,
     network_from,
     read_rivals,
@@ -79,14 +77,6 @@ def test_a_bundle_brings_its_rivals_or_none(bundle: Path) -> None:
     assert bundle_rivals(bundle).plugins.imputation is not None
 
 
-def test_a_rival_that_was_not_trained_is_not_there(tmp_path: Path, bundle: Path) -> None:
-    only = Plugins(imputation=plugins_for(bundle).imputation)
-    write_rivals(tmp_path / 'one', bundle, only)
-    result = read_rivals(tmp_path / 'one', bundle).plugins
-    assert (result.modality_gating, result.model_selection) == (None, None)
-    assert result.imputation is not None
-
-
 def test_those_of_other_encoders_are_refused_and_the_rest_of_a_bundle_may_change(
     tmp_path: Path, folder: Path, bundle: Path
 ) -> None:
@@ -122,17 +112,6 @@ def test_an_index_that_is_none_is_refused(folder: Path, bundle: Path, content: s
         read_rivals(folder, bundle)
 
 
-def test_files_that_are_missing_or_changed_are_refused(folder: Path, bundle: Path) -> None:
-    (folder / 'imputation.npz').write_bytes(b'no network')
-    with pytest.raises(EvaluationError, match=r'imputation\.npz is not the file'):
-        read_rivals(folder, bundle)
-    (folder / 'imputation.npz').unlink()
-    with pytest.raises(EvaluationError, match=r'imputation\.npz: No such file'):
-        read_rivals(folder, bundle)
-    with pytest.raises(EvaluationError, match='train it again'):
-        read_rivals(folder / 'nowhere', bundle)
-
-
 def test_a_network_for_other_inputs_or_outputs_is_refused() -> None:
     content = network_bytes(constant_network(2, 1.0), ('a', 'b'))
     assert network_from(content, ('a', 'b'), 1, 'it').outputs(np.zeros(2)) == pytest.approx([1.0])
@@ -147,11 +126,6 @@ def test_a_network_for_other_inputs_or_outputs_is_refused() -> None:
     infinite = network_bytes(constant_network(2, float('inf')), ('a', 'b'))
     with pytest.raises(EvaluationError, match='not finite'):
         network_from(infinite, ('a', 'b'), 1, 'it')
-
-
-def test_rivals_can_be_taken_to_another_process(bundle: Path) -> None:
-    again = pickle.loads(pickle.dumps(plugins_for(bundle)))
-    assert again.modality_gating.levels == choices_of(bundle).levels
 
 
 @pytest.mark.parametrize('name', ['flight_people', 'fused_people'])

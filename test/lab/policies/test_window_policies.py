@@ -110,23 +110,7 @@ def test_what_is_not_ready_is_left_out_and_serves_later_windows(alone: bool) -> 
     assert not schedule.decisions[5].imputed
 
 
-def test_an_encoder_that_cannot_keep_up_drops_the_oldest_units() -> None:
-    schedule = run(NON_BLOCKING, 3.0, camera=100.0)
-    pictures = [e for e in schedule.encodings if e.modality == CAMERA]
-    assert len(pictures) == pytest.approx(30, abs=2)
-    available = {a.unit: a.available_ns for a in arrivals(3.0)}
-    # Two wait at most, and a newer one takes their place: none waits long, but the last ones.
-    assert max(e.begin_ns - available[e.unit] for e in pictures[:-2]) <= 0.067e9
-
-
 def test_imputation_names_the_modality_whose_newest_unit_is_missing() -> None:
     policy = NonBlocking('imputation', imputes=True)
     assert at_end(run(policy, first=30.0, camera=32.0), 10).imputed == (CAMERA,)
     assert at_end(run(policy, first=30.0, camera=2.0), 10).imputed == ()
-
-
-def test_decisions_that_take_too_long_drop_windows() -> None:
-    schedule = run(NON_BLOCKING, 3.0, decision=250.0)
-    assert len(schedule.dropped) >= 15
-    assert max(d.latency for d in schedule.decisions) < 0.75
-    assert {use.modality for use in schedule.decisions[-1].uses} == {CAMERA, RADAR}

@@ -45,13 +45,6 @@ class Rig:
         return [receipt.sequence for receipt in receipts if receipt.outcome is outcome]
 
 
-def test_nothing_is_encoded_before_the_window_ends_and_units_are_announced() -> None:
-    rig = Rig(WindowEncoderWorker)
-    rig.offer(0, 1)
-    assert not rig.encoder.calls
-    assert rig.outcomes(UnitOutcome.RECEIVED) == [0, 1]
-
-
 def test_each_window_is_encoded_anew_and_each_unit_leaves_once() -> None:
     rig = Rig(WindowEncoderWorker)
     rig.offer(0, 1, 2)
@@ -76,16 +69,6 @@ def test_with_a_cache_only_what_is_new_is_encoded() -> None:
     rig.offer(0, 1, 2, 3)
     assert rig.window(100) == ([0, 1], [1, 0])
     assert rig.window(200) == ([2, 3], [3, 2])
-
-
-def test_units_leave_when_the_whole_window_is_encoded() -> None:
-    rig = Rig(WindowEncoderWorker)
-    rig.offer(0, 1)
-    rig.window(100)
-    for features in (item for item in rig.out if isinstance(item, UnitFeatures)):
-        queue, encode = features.trail[-2:]
-        assert (queue.stage, queue.end_ns) == ('queue', at(100))
-        assert (encode.stage, encode.begin_ns, encode.end_ns) == ('encode', at(100), at(140))
 
 
 def test_units_whose_windows_were_all_dropped_are_said_to_be_dropped() -> None:

@@ -61,13 +61,6 @@ def test_no_flight_that_was_fitted_to_raises_an_alarm() -> None:
     assert any(excess.take(2.0 * bounds.limit) for _ in range(20))
 
 
-def test_short_flights_are_repeated_for_a_minute_and_long_ones_are_not() -> None:
-    seven = [second(look) for look in usual_seconds(7)]
-    assert len(repeated(seven)) == 60
-    assert repeated(seven)[-4:] == seven[:4]
-    assert len(repeated([second()] * 90)) == 90
-
-
 def test_a_bundle_learns_what_is_usual_and_is_judged_by_it(tmp_path: Path) -> None:
     bundle = write_tiny_bundle(tmp_path / 'tiny')
     flight = write_painted_flight(tmp_path / 'judged' / 'one', pictures=12)

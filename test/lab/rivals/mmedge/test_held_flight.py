@@ -42,14 +42,6 @@ def test_less_of_the_processor_shows_people_later(bundle: BundleUnderTest) -> No
     assert whole['late'] <= half['late'] <= third['late']
 
 
-def test_what_is_published_between_decisions_counts(bundle: BundleUnderTest) -> None:
-    flight, held = flown(bundle), Held(30.0, 'small', 1)
-    decided = flight._replayed(held.configuration, 0.5)
-    assert decided.updates
-    made = flight._sums(replace(decided, updates=[]))
-    assert flight.held(held, 0.5)['stream_overlap'] > made['stream_overlap']
-
-
 def test_a_phase_of_the_optimiser_begins_with_what_it_learned_in_the_one_before(
     bundle: BundleUnderTest,
 ) -> None:

@@ -15,7 +15,6 @@ from mmedge_lab.rivals.mmedge.optimizer_bench import (
     bench,
     decision_times,
     exhaustive_choice,
-    made_up,
 )
 
 
@@ -32,14 +31,6 @@ def test_over_2401_configurations_the_answer_is_exact() -> None:
     times = decision_times(7, rounds=40)
     assert times['exact'] == times['compared'] == 2
     assert 0.0 < np.median(times['search']) < np.median(times['fresh'])
-
-
-def test_made_up_configurations_are_all_different() -> None:
-    space, latency = made_up(5)
-    quantiles = latency.predict(0.0).quantiles(0.95)
-    assert len(space) == 625
-    assert len({space.parts(index) for index in range(625)}) == 625
-    assert quantiles.max() > 3 * quantiles.min()
 
 
 def test_every_limit_of_a_table_is_answered(tmp_path: Path) -> None:

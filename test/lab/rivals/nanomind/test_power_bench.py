@@ -17,19 +17,15 @@ from mmedge_lab.rivals.nanomind.discharge import (
 )
 from mmedge_lab.rivals.nanomind.power_bench import (
     BELOW,
-    FOLLOW_SHARE,
     NOTHING,
     OURS,
     PRINTED,
-    encoder_pictures,
     mixtures,
-    row_of,
 )
 from mmedge_lab.rivals.nanomind.power_rows import (
     ALPHAS,
     CRITICAL,
     LOW_RATE,
-    charge_at,
     ours,
     power_rows,
     replay_power_row,
@@ -71,24 +67,6 @@ def test_rates_are_interpolated_as_printed() -> None:
     all_of, _ = pictures(played(NOTHING))
     assert pictures(played('printed 0.4'))[0] == pytest.approx(0.44 * all_of, rel=0.2)
     assert pictures(played('printed 0'))[0] < 0.15 * all_of
-
-
-def test_a_state_flies_the_row_of_its_reuse() -> None:
-    assert row_of(PowerState()) == NOTHING
-    assert row_of(PowerState(PowerMode.PROPORTIONAL, 0.37)) == ours(0.4)
-    assert row_of(PowerState(PowerMode.PROPORTIONAL, 0.95)) == NOTHING
-    assert row_of(PowerState(PowerMode.CRITICAL, 0.0)) == CRITICAL
-
-
-def test_a_charge_leads_to_its_alpha_and_back() -> None:
-    assert charge_at(1.0) == pytest.approx(0.68)
-    assert charge_at(0.0) == pytest.approx(0.4)
-
-
-def test_encoder_time_counts_followed_pictures_at_their_share() -> None:
-    sums = {'encoded': 100.0, 'followed': 200.0}
-    assert encoder_pictures(ours(0.4), sums) == pytest.approx(100.0 + 200.0 * FOLLOW_SHARE)
-    assert encoder_pictures(LOW_RATE, {**sums, 'followed': 0.0}) == pytest.approx(54.0)
 
 
 def test_rules_fly_every_moment_of_a_discharge_in_some_row() -> None:

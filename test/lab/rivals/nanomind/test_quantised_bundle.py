@@ -50,14 +50,6 @@ def test_the_stages_that_are_most_off_are_given_up_until_half_a_point_is_lost_at
     assert result.ratio == pytest.approx(5.0 / 6.0)
 
 
-def test_a_brick_that_never_sees_as_well_stays_as_it_is() -> None:
-    result = result_of([0.1, 0.2])
-    give_up_stages(result, lambda chosen: 0.8 if chosen is None else 0.5)
-    assert not result.is_changed
-    assert result.after == result.before == 0.8
-    assert result.ratio == 1.0
-
-
 def test_chosen_files_take_their_places_in_the_manifest_and_open_in_flight(tmp_path: Path) -> None:
     bundle = write_tiny_bundle(tmp_path / 'tiny', {'l0': 0.7, 'l1': 0.8})
     other = write_tiny_bundle(tmp_path / 'other', {'l0.int8': 0.6, 'l1.int8': 0.5})

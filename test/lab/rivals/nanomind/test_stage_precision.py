@@ -44,12 +44,6 @@ def test_a_convolution_becomes_whole_numbers_that_put_out_nearly_the_same(tmp_pa
     assert 'QLinearConv' in nodes
 
 
-def test_a_convolution_over_few_channels_stays_as_it_is(tmp_path: Path) -> None:
-    stage = stage_of(convolution(tmp_path / 'stage.onnx', groups=4))
-    found = {one.precision: one for one in candidates(stage, tmp_path, 'cpu')}
-    assert 'no convolution' in found['int8'].problem
-
-
 def test_a_stage_without_a_convolution_stays_and_says_why(tmp_path: Path) -> None:
     shape = (1, 8, 20, 20)
     path = write_graph(

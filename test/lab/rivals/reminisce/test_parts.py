@@ -16,23 +16,19 @@ from mmedge_lab.rivals.reminisce.crop_encoder import CropEncoder, Embedded
 from mmedge_lab.rivals.reminisce.exit_choice import (
     dealt,
     fit_predictor,
-    nearest_fixed,
     sure_exits,
 )
 from mmedge_lab.rivals.reminisce.galleries import (
     BEST,
     Galleries,
     best_first,
-    questions,
     refining,
 )
 from mmedge_lab.rivals.reminisce.healing import (
     RANK,
     AllExits,
     fit_adapter,
-    groups_of,
     heal,
-    pivoted,
 )
 from mmedge_lab.rivals.reminisce.layered_loading import WAYS, LoadingTask, run_pictures
 from mmedge_lab.rivals.reminisce.refinement import ACTIVATION, THUMBNAIL, refinements
@@ -109,11 +105,6 @@ def test_refilled_batches_take_the_deepest_stage_that_is_full() -> None:
     assert runs == [*begun, (1, [3, 4]), (2, [3, 4])]
 
 
-def test_groups_are_of_one_exit_after_the_first_stage() -> None:
-    for stage, items in grouped(EXITS, 4):
-        assert stage == 0 or len({int(EXITS[item]) for item in items}) == 1
-
-
 def test_what_decides_is_asked_after_every_stage_but_the_last(encoder: CropEncoder) -> None:
     asked: list[int] = []
     way = Way('', EXITS, refilled, 4, lambda stage, _made: asked.append(stage))
@@ -142,23 +133,11 @@ def test_a_predictor_beats_its_exits_dealt_to_others_if_taps_say_something() -> 
     assert np.mean(noise >= truth) == pytest.approx(np.mean(dealt(noise, 1) >= truth), abs=0.1)
 
 
-def test_dealt_exits_are_the_same_ones_for_other_items() -> None:
-    other = dealt(EXITS, 3)
-    assert np.bincount(other).tolist() == np.bincount(EXITS).tolist()
-    assert (other != EXITS).any()
-
-
 def test_items_leave_at_the_first_head_that_is_sure() -> None:
     logits = np.full((3, 3, 3), 0.0, np.float32)
     logits[0, 0, 0] = logits[1, 1, 0] = 8.0
     assert sure_exits(list(logits), 3, (5.0, 5.0)).tolist() == [1, 2, 3]
     assert sure_exits(list(logits), 3, (1e9, 5.0)).tolist() == [3, 2, 3]
-
-
-def test_the_fixed_exit_of_the_nearest_cost_is_the_control() -> None:
-    costs = np.array([1.0, 2.0, 6.0])
-    assert nearest_fixed(np.array([1, 1, 1, 3]), costs) == 2
-    assert nearest_fixed(np.array([3, 3, 3, 1]), costs) == 3
 
 
 # ------------------------------------------------------------------------------ healing
@@ -209,12 +188,6 @@ def test_a_deeper_group_learns_what_is_left_by_the_shallower_one() -> None:
     assert set(adapters) == {1, 2}
     assert np.abs(data.healed(adapters)[1] - tap).mean() < 0.1
     assert np.abs(data.healed({1: adapters[1]})[1] - tap).mean() > 0.3
-
-
-def test_exits_are_grouped_by_step_and_at_the_pivot() -> None:
-    assert groups_of([1, 2, 3], 2) == [[1, 2], [3]]
-    assert pivoted([1, 2, 3], np.array([2, 2, 1, 3])) == [[1, 2], [3]]
-    assert pivoted([1, 2, 3], np.array([3, 3, 1])) == [[1, 2, 3]]
 
 
 # ------------------------------------------------------------------------------ galleries
@@ -292,13 +265,6 @@ def test_speculation_finds_what_an_example_at_the_end_misses(space: AttributeSpa
     assert galleries.examples(at.plain_refined).hit_at_10 < 0.2
     assert galleries.examples(at.matched).hit_at_10 == 1.0
     assert galleries.examples(at.speculative).hit_at_10 == 1.0
-
-
-def test_questions_name_what_is_worn() -> None:
-    queries, fits = questions(np.array([[3, 2, 0, 0], [19, -1, -1, -1], [3, 2, 1, 0]], np.int8))
-    texts = [query.text for query in queries]
-    assert sorted(texts) == ['person in a red top and white trousers', 'red car']
-    assert fits[texts.index('red car')].tolist() == [False, True, False]
 
 
 # ------------------------------------------------------------------------------ loading

@@ -12,7 +12,6 @@ from mmedge_lab.rivals.smtm.methods import (
     GuardedRecall,
     KeptLabels,
 )
-from mmedge_lab.training.semantic_centres import fit_exits
 
 SURE, UNSURE = [9.0, 0.0, 0.0], [0.2, 0.1, 0.0]
 
@@ -22,19 +21,6 @@ def test_a_head_is_left_at_where_it_is_sure_and_passed_where_it_is_not() -> None
     method = ExitHeads(kept, (2.0,))
     assert method.look(0, 0)[:2] == (0, 1)
     assert method.look(1, 0)[:2] == (1, 2)
-
-
-def test_a_closed_head_is_not_even_asked() -> None:
-    kept = outputs_of([1], heads=[SURE])
-    assert ExitHeads(kept, (float('inf'),)).look(0, 0)[:2] == (1, 2)
-
-
-def test_a_head_that_is_as_good_as_the_whole_is_left_at_however_unsure_it_is() -> None:
-    labels = np.arange(300) % 3
-    unsure = outputs_of(labels, heads=0.1 * np.eye(3)[labels])
-    (threshold,) = fit_exits(unsure.heads, unsure.whole, labels, 0.01)
-    method = ExitHeads(unsure, (threshold,))
-    assert {method.look(row, 0).stages for row in range(300)} == {1}
 
 
 def test_the_label_of_a_track_is_kept_for_so_many_looks() -> None:

@@ -77,8 +77,3 @@ def test_the_printed_memory_takes_new_classes_for_old_ones_and_the_guarded_one_d
     early, right = guarded(stream, 6)
     assert right[200:].mean() > 0.95
     assert early > 0.5
-
-
-def test_an_empty_memory_recalls_nothing() -> None:
-    memory = PrintedSemanticMemory(*centres(), HotClasses(CLASSES), tau=0.0)
-    assert memory.look([np.ones(SIZE), np.ones(SIZE)]) is None

@@ -117,9 +117,3 @@ def test_folders_without_enough_crops_are_refused(tmp_path: Path) -> None:
     (tmp_path / 'empty').mkdir()
     with pytest.raises(TrainingError, match='holds no crops; name the folder that'):
         read_bench_crops(tmp_path / 'empty', form)
-
-
-def test_a_bundle_without_a_recogniser_is_refused(tmp_path: Path) -> None:
-    bundle = write_tiny_recogniser(tmp_path / 'bundle')
-    with pytest.raises(EvaluationError, match='`mmedge lab train recogniser` makes one'):
-        bench(BenchRequest((tmp_path,), str(bundle), tmp_path))

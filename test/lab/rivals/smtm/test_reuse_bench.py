@@ -24,8 +24,6 @@ from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.accuracy import accuracy_of
 
-LEVELS = {'small': 0.5, 'medium': 0.6, 'large': 0.7}
-
 
 def played(name: str) -> RunRecord:
     """Two people who stand still for two seconds."""
@@ -61,22 +59,10 @@ def test_rivals_encode_half_of_the_pictures_and_fill_in_without_delay() -> None:
         assert of.trail[-1].end_ns == of.trail[-1].begin_ns
 
 
-def test_a_row_by_rate_leaves_pictures_out() -> None:
-    every, half = (
-        sum(f.modality == CAMERA for f in played(name).features) for name in (EVERY, '15 Hz')
-    )
-    assert half == pytest.approx(every / 2, abs=1)
-
-
 def request(tmp_path: Path, levels: dict[str, float]) -> BenchRequest:
     bundle = write_tiny_bundle(tmp_path / 'tiny', levels)
     write_short_flights(tmp_path / 'set', 1, 0.6)
     return BenchRequest((tmp_path / 'set',), str(bundle))
-
-
-def test_every_picture_is_always_among_the_rows(tmp_path: Path) -> None:
-    made = bench(request(tmp_path, LEVELS)).only(['10 Hz'])
-    assert [row.name for row in made.rows] == [EVERY, '10 Hz']
 
 
 def test_a_row_without_its_level_is_left_out_and_the_others_are_judged(tmp_path: Path) -> None:

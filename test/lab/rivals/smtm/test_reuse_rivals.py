@@ -64,12 +64,6 @@ def test_held_boxes_are_those_of_the_encoded_picture_before() -> None:
             assert after.image_size == (640, 480)
 
 
-def test_an_object_of_each_encoded_picture_has_a_number_of_its_own() -> None:
-    _, features = encoded(HELD)
-    items = [f.detections[0].item for f in features if not f.followed]
-    assert len(set(items)) == len(items)
-
-
 def test_nothing_is_shown_where_the_tracker_predicts() -> None:
     _, features = encoded(PREDICTED)
     assert all(bool(f.detections) != f.followed for f in features)
@@ -102,9 +96,3 @@ def test_boxes_turn_with_the_views_at_both_stamps() -> None:
         if after.followed:
             # About a degree between two pictures.
             assert 7.0 < after.detections[0].box.x0 - before.detections[0].box.x0 < 10.0
-
-
-def test_boxes_are_held_where_the_view_is_not_known() -> None:
-    _, features = encoded(TURNED, lambda stamp_ns: None)
-    held = encoded(HELD)[1]
-    assert [f.detections for f in features] == [f.detections for f in held]

@@ -32,13 +32,6 @@ def test_a_long_tail_has_its_ratio(crops: LabelledCrops) -> None:
     assert steep[0] / steep[6] == pytest.approx(100.0 ** (6 / 11), rel=0.35)
 
 
-@pytest.mark.parametrize(('kind', 'active'), [(FOUR, 4), ('ten active', 10)])
-def test_active_classes_have_equal_shares(crops: LabelledCrops, kind: str, active: int) -> None:
-    found = shares(crops, kind)
-    np.testing.assert_allclose(found[:active], 1.0 / active, rtol=0.2)
-    assert not any(found[active:])
-
-
 def test_scenes_switch_to_other_classes(crops: LabelledCrops) -> None:
     stream = make_stream(crops, KINDS[SCENES], 900, 0)
     scenes = [set(part.tolist()) for part in np.split(crops.labels[stream.rows], 3)]
@@ -70,10 +63,3 @@ def test_a_track_is_one_object_and_shows_no_crop_twice(crops: LabelledCrops) -> 
         assert len(rows) == VISIT
         assert len(np.unique(crops.objects[rows])) == 1
         assert len(np.unique(rows)) == VISIT
-
-
-def test_the_same_seed_draws_the_same_stream(crops: LabelledCrops) -> None:
-    one, again, other = (make_stream(crops, KINDS[SCENES], 700, seed) for seed in (5, 5, 6))
-    for part, same in zip(one, again, strict=True):
-        np.testing.assert_array_equal(part, same)
-    assert (one.rows != other.rows).any()

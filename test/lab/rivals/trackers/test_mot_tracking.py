@@ -12,8 +12,6 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.mot_evaluation import evaluate_mot
 from mmedge_lab.judging.mot_text import NO_CLASS, MotBoxes, read_mot_text
 from mmedge_lab.rivals.trackers.mot_tracking import MotCamera, track_detections
-from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.tracking.tracker import TrackerParameters
 
 CAMERA = MotCamera(640, 480)
 
@@ -51,13 +49,6 @@ def test_people_are_followed_at_any_rate_and_size(fps: float, scale: float) -> N
     assert figures.result_ids == 2
 
 
-def test_each_frame_holds_a_track_once_and_the_file_is_in_order() -> None:
-    tracks = track_detections(without_ids(walkers(range(1, 100)), 0.03), CAMERA)
-    keys = list(zip(tracks.frames.tolist(), tracks.ids.tolist(), strict=True))
-    assert len(keys) == len(set(keys))
-    assert keys == sorted(keys)
-
-
 def test_a_frame_is_reported_without_knowing_what_follows() -> None:
     whole = without_ids(walkers(range(1, 80)), 0.03)
     start = whole.select(whole.frames <= 40)
@@ -66,19 +57,6 @@ def test_a_frame_is_reported_without_knowing_what_follows() -> None:
     np.testing.assert_array_equal(known.frames, begun.frames)
     np.testing.assert_array_equal(known.ids, begun.ids)
     np.testing.assert_array_equal(known.boxes, begun.boxes)
-
-
-def test_the_parameters_are_those_of_the_pipeline() -> None:
-    detections = without_ids(walkers(range(1, 20)))
-    at_once = PipelineParameters(tracker=TrackerParameters(confirm_hits=1))
-    assert track_detections(detections, CAMERA).frames.min() == 2
-    assert track_detections(detections, CAMERA, at_once).frames.min() == 1
-
-
-def test_a_box_goes_on_through_a_frame_without_detections() -> None:
-    whole = without_ids(walkers(range(1, 40)))
-    gap = whole.select(whole.frames != 30)
-    assert 30 in track_detections(gap, CAMERA).frames
 
 
 def test_somebody_who_left_long_ago_is_somebody_else_when_a_billion_frames_later() -> None:
@@ -105,10 +83,6 @@ def test_the_picture_reaches_as_far_as_the_boxes_if_nobody_says_otherwise() -> N
     assert MotCamera().fitted(MotBoxes.from_rows([])) == MotCamera(1, 1)
 
 
-def test_no_detections_give_no_tracks() -> None:
-    assert len(track_detections(MotBoxes.from_rows([]), MotCamera())) == 0
-
-
 @pytest.mark.parametrize(
     ('camera', 'words'),
     [
@@ -123,13 +97,6 @@ def test_no_detections_give_no_tracks() -> None:
 def test_a_camera_nobody_has_is_refused(camera: tuple[int, int, float], words: str) -> None:
     with pytest.raises(EvaluationError, match=words):
         MotCamera(*camera)
-
-
-def test_boxes_beyond_any_picture_are_refused_or_left_out() -> None:
-    far = MotBoxes.from_rows([[n, -1, 9e5, 10, 9.5e5, 90, 1, -1] for n in range(1, 9)])
-    with pytest.raises(EvaluationError, match='the boxes reach to 950000 px; give the width'):
-        track_detections(far, MotCamera())
-    track_detections(far, CAMERA)
 
 
 def test_the_default_tracker_beats_the_example_on_recorded_detections(data_folder: Path) -> None:

@@ -69,13 +69,6 @@ def test_who_is_hidden_for_long_does_not_count_for_ids_per_person() -> None:
         assert sums['people'] == counted
 
 
-def test_a_person_who_is_missed_for_long_comes_back_under_another_id() -> None:
-    for name in (OURS_CAMERA_ONLY, OURS):
-        of_tracker = track_flight(name, detected(missed=[(2000, 5000)]))
-        assert of_tracker['switches'] == 1
-        assert (of_tracker['ids'], of_tracker['people']) == (3, 2)
-
-
 def test_a_rival_is_judged_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     class Every:
         """Follows boxes by their places in the picture."""
