@@ -23,7 +23,7 @@ from mmedge_lab.rivals.mmedge.drift_bench import (
     fog,
     haze,
 )
-from mmedge_lab.training.picture_fit import fitted_bounds, flight_seconds, repeated, same
+from mmedge_lab.training.picture_fit import fitted_bounds, flight_seconds, same
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.picture_drift import Excess, read_usual_pictures
 
