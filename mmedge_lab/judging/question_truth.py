@@ -1,6 +1,7 @@
-"""What is true of simulated flights: typed questions, right answers, and flights seen perfectly.
+"""Typed questions about simulated flights, and flights as if they were seen perfectly.
 
-An object is in view where a picture shows at least half of it, 14 px high or more.
+An object is in view where a picture shows at least half of it, 14 px high or more. What is right
+is what is answered from perfect tracks.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import NS_PER_S, Decision, FloatArray
 from mmedge_ros.geometry.ego_motion import EgoMotion
-from mmedge_ros.memory.moment import STILL_BELOW, Motion
+from mmedge_ros.memory.moment import Motion
 from mmedge_ros.memory.query import Phrase
 from mmedge_ros.memory.relations import NEAR
 from mmedge_ros.memory.views import LEAST_HEIGHT
+from mmedge_ros.questions.answering import answer
 from mmedge_ros.questions.observations import (
     ObservationLog,
     Observations,
@@ -27,6 +29,7 @@ from mmedge_ros.questions.observations import (
 )
 from mmedge_ros.questions.place_words import Anchor, PlaceLimit, Side
 from mmedge_ros.questions.question import Asked, Kind, Measure, Question, Sense
+from mmedge_ros.questions.selection import KnownFlight
 from mmedge_ros.questions.time_words import Instant, Span
 from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.truth_matching import MINIMUM_VISIBILITY
@@ -40,33 +43,21 @@ _FEWEST_INSTANTS = 20
 _LABELS = ('person', 'person', 'car', 'cyclist')
 
 
-class RightObject(NamedTuple):
-    """A right answer that is an object, which has another number among our tracks."""
-
-    number: int
-
-
-class RightObjects(NamedTuple):
-    """A right answer that is several objects."""
-
-    numbers: frozenset[int]
-
-
-Right: TypeAlias = bool | int | float | str | RightObject | RightObjects | tuple[float, float]
-
-
 @dataclass(frozen=True)
 class TrueQuestion:
-    """A typed question whose tracks are true objects, asked of a span (ns), and its answer.
-
-    ``within`` is how far a number may be off.
-    """
+    """A typed question whose tracks are true objects, asked of a span (ns), and its answer."""
 
     question: Question
-    right: Right
-    within: float
+    right: object
     begin_ns: int
     end_ns: int
+
+    @property
+    def names_objects(self) -> bool:
+        """Whether the answer is the number of an object, or several."""
+        asked = self.question.asked
+        is_one_of_two = asked is Asked.PAIR and not self.question.is_yes_or_no
+        return asked in (Asked.EXTREME, Asked.LIST) or is_one_of_two
 
     def of_tracks(self, number: Callable[[int], int]) -> Question:
         """Return the question about tracks instead of objects."""
@@ -80,29 +71,28 @@ class TrueQuestion:
         tracks = tuple(map(number, self.question.tracks))
         return replace(self.question, tracks=tracks, places=places)
 
-    def is_right(self, value: object, owners: Mapping[int, int] | None = None) -> bool:
+    def is_right(self, value: object, owners: Mapping[int, int]) -> bool:
         """Whether an answer is right.
 
-        :param owners: the objects of tracks by their numbers; None: they are numbered alike
+        :param owners: the objects of tracks by their numbers
         """
-
-        def owner(number: object) -> object:
-            return number if owners is None or not isinstance(number, int) else owners.get(number)
-
         right = self.right
-        if isinstance(right, RightObject):
-            return owner(value) == right.number
-        if isinstance(right, RightObjects):
-            return isinstance(value, tuple) and set(map(owner, value)) == right.numbers
+        if self.names_objects:
+            numbers = value if isinstance(value, tuple) else (value,)
+            wanted = right if isinstance(right, tuple) else (right,)
+            return {owners.get(number) for number in numbers} == set(wanted)
         if isinstance(right, tuple):
             off = np.subtract(value, right) if isinstance(value, tuple) else (np.inf, 0.0)
-            return bool(np.hypot(*off) <= self.within)
+            return bool(np.hypot(*off) <= _PLACE)
         if not isinstance(right, float) or not isinstance(value, float):
             return value == right
         off = value - right
         if self.question.asked is Asked.HEADING:
             off = (off + 180.0) % 360.0 - 180.0
-        return abs(off) <= self.within
+        within = max(_DISTANCE, _SHARE * right)
+        return abs(off) <= {Asked.HEADING: _HEADING, Asked.SPEED: _SPEED}.get(
+            self.question.asked, within
+        )
 
 
 def true_observations(truth: GroundTruth, stamps_ns: NDArray[np.int64]) -> Observations:
@@ -197,12 +187,21 @@ def true_questions(
     if np.count_nonzero(true.camera) < _FEWEST_INSTANTS or true.drone is None:
         return []
     maker = _Maker(true, known, np.random.default_rng(zlib.crc32(name.encode())))
+    flight = KnownFlight(true, is_exact=True)
     made: list[TrueQuestion] = []
     for forms in maker.forms().values():
         # Some forms need what a flight may lack, such as two objects at once.
-        questions = (forms[number % len(forms)]() for number in range(8 * each))
-        made += [question for question in questions if question is not None][:each]
+        drawn = (forms[number % len(forms)]() for number in range(8 * each))
+        asked = [one for one in drawn if one is not None][:each]
+        made += [
+            TrueQuestion(question, answer(question, flight).value, begin_ns, end_ns)
+            for question, begin_ns, end_ns in asked
+        ]
     return made
+
+
+# A question, and the span (ns) that it asks of.
+_Draft: TypeAlias = tuple[Question, int, int]
 
 
 class _When(NamedTuple):
@@ -217,7 +216,7 @@ class _When(NamedTuple):
         return slice(self.first, self.last + 1)
 
 
-_Form: TypeAlias = Callable[[], TrueQuestion | None]
+_Form: TypeAlias = Callable[[], _Draft | None]
 
 
 class _Maker:
@@ -234,20 +233,17 @@ class _Maker:
         self._ids = np.array([track.id for track in true.tracks], np.int64)
         self._labels = np.array([track.label for track in true.tracks], np.str_)
         shape = (len(self._ids), len(self._stamps), 2)
-        # Where objects were and how they moved, NaN where they were not in view.
-        self._places, self._ways = np.full(shape, np.nan), np.full(shape, np.nan)
+        # Where objects were, NaN where they were not in view.
+        self._places = np.full(shape, np.nan)
         for number, track in enumerate(true.tracks):
             rows = np.searchsorted(self._stamps, track.stamps_ns)
             self._places[number, rows] = track.positions[:, :2]
-            self._ways[number, rows] = track.velocities[:, :2]
         drone = true.drone
         assert drone is not None
         rows = np.searchsorted(drone.stamps_ns, self._stamps).clip(0, len(drone.stamps_ns) - 1)
-        self._drone, self._headings = drone.positions[rows, :2], drone.headings[rows]
         self._there = np.isfinite(self._places[:, :, 0])
-        self._speeds = np.hypot(self._ways[:, :, 0], self._ways[:, :, 1])
-        self._gaps = self._places - self._drone
-        self._away = np.hypot(self._gaps[:, :, 0], self._gaps[:, :, 1])
+        gaps = self._places - drone.positions[rows, :2]
+        self._away = np.hypot(gaps[:, :, 0], gaps[:, :, 1])
 
     def forms(self) -> dict[Kind, tuple[_Form, ...]]:
         """Return what makes questions of each kind, in turn."""
@@ -255,31 +251,29 @@ class _Maker:
         count, exists, objects = Asked.COUNT, Asked.EXISTS, Asked.LIST
         return {
             Kind.COUNT: (
-                lambda: self._there_was(count, span(), self._label()),
-                lambda: self._there_was(count, at(), self._label()),
+                lambda: self._of_objects(count, span(), _phrase(self._label())),
+                lambda: self._of_objects(count, at(), _phrase(self._label())),
                 lambda: self._near_drone(count, span()),
-                self._moving,
+                lambda: self._of_objects(count, at(), _phrase(motion=Motion.MOVING)),
             ),
             Kind.EXISTENCE: (
                 lambda: self._near_drone(exists, span()),
-                lambda: self._there_was(exists, at(), self._label()),
+                lambda: self._of_objects(exists, at(), _phrase(self._label())),
                 self._beside_a_car,
                 self._on_a_side,
             ),
             Kind.OBJECT: (
                 self._closest,
                 self._near_track,
-                lambda: self._of_one(Asked.LABEL, lambda row, _: str(self._labels[row])),
+                lambda: self._of_one(Asked.LABEL),
                 lambda: self._near_drone(objects, at()),
             ),
             Kind.STATUS: (
-                self._motion,
-                lambda: self._of_one(Asked.HEADING, self._heading, _HEADING),
-                lambda: self._of_one(Asked.DISTANCE, lambda *at: float(self._away[at])),
-                lambda: self._of_one(Asked.SPEED, lambda *at: float(self._speeds[at]), _SPEED),
-                lambda: self._of_one(
-                    Asked.PLACE, lambda *at: tuple(self._places[at].tolist()), _PLACE
-                ),
+                lambda: self._of_one(Asked.MOTION),
+                lambda: self._of_one(Asked.HEADING),
+                lambda: self._of_one(Asked.DISTANCE),
+                lambda: self._of_one(Asked.SPEED),
+                lambda: self._of_one(Asked.PLACE),
             ),
             Kind.COMPARISON: (
                 lambda: self._of_two(Measure.DISTANCE),
@@ -292,86 +286,56 @@ class _Maker:
 
     # Of objects.
 
-    def _there_was(self, asked: Asked, when: _When, label: str) -> TrueQuestion:
-        there = self._there[self._labels == label, when.rows].any(axis=1)
-        return self._of_objects(asked, when, _phrase(label), there)
-
-    def _near_drone(self, asked: Asked, when: _When) -> TrueQuestion:
-        is_person = self._labels == 'person'
-        away = self._away[is_person, when.rows]
+    def _near_drone(self, asked: Asked, when: _When) -> _Draft:
+        away = self._away[self._labels == 'person', when.rows]
         radius = self._radius(away, *((1.0, 2.0) if asked is Asked.LIST else (0.6, 1.6)))
-        near = np.asarray((away <= radius).any(axis=1))
-        place = PlaceLimit(most=radius)
-        return self._of_objects(asked, when, _phrase(), near, place, self._ids[is_person])
+        return self._of_objects(asked, when, _phrase(), PlaceLimit(most=radius))
 
-    def _moving(self) -> TrueQuestion:
-        when = self._instant()
-        moves = self._speeds[self._labels == 'person', when.first] >= STILL_BELOW
-        return self._of_objects(Asked.COUNT, when, _phrase(motion=Motion.MOVING), moves)
-
-    def _beside_a_car(self) -> TrueQuestion | None:
+    def _beside_a_car(self) -> _Draft | None:
         when = self._span()
         people, cars = (self._places[self._labels == of, when.rows] for of in ('person', 'car'))
         if not len(people) or not len(cars):
             return None
-        apart = np.linalg.norm(people[:, None] - cars[None], axis=-1)
-        radius = self._radius(apart)
-        near = (apart <= radius).any(axis=(1, 2))
+        radius = self._radius(np.linalg.norm(people[:, None] - cars[None], axis=-1))
         place = PlaceLimit(Anchor(phrase=_phrase('car')), most=radius)
-        return self._of_objects(Asked.EXISTS, when, _phrase(), near, place)
+        return self._of_objects(Asked.EXISTS, when, _phrase(), place)
 
-    def _on_a_side(self) -> TrueQuestion:
+    def _on_a_side(self) -> _Draft:
         when = self._instant()
-        gaps, heading = self._gaps[:, when.first], self._headings[when.first]
-        left = np.cos(heading) * gaps[:, 1] - np.sin(heading) * gaps[:, 0]
-        is_left = self._random.random() < 0.5
-        there = np.asarray(((left if is_left else -left) > 0.0) & (self._labels == 'person'))
-        place = PlaceLimit(side=Side.LEFT if is_left else Side.RIGHT)
-        return self._of_objects(Asked.EXISTS, when, _phrase(), there, place)
+        side = Side.LEFT if self._random.random() < 0.5 else Side.RIGHT
+        return self._of_objects(Asked.EXISTS, when, _phrase(), PlaceLimit(side=side))
 
-    def _near_track(self) -> TrueQuestion | None:
+    def _near_track(self) -> _Draft | None:
         when = self._instant()
         if (named := self._named(when, 1)) is None:
             return None
-        near = self._apart(named[0])[:, when.first] <= NEAR
-        near[named[0]] = False
         place = PlaceLimit(Anchor(int(self._ids[named[0]])), most=NEAR)
-        return self._of_objects(Asked.LIST, when, Phrase(), near, place, self._ids)
+        return self._of_objects(Asked.LIST, when, Phrase(), place)
 
-    def _closest(self) -> TrueQuestion | None:
+    def _closest(self) -> _Draft | None:
         when = self._span()
-        away = np.where((self._labels == 'person')[:, None], self._away, np.nan)[:, when.rows]
-        if not np.isfinite(away).any():
+        if not self._there[self._labels == 'person', when.rows].any():
             return None
-        best = int(self._ids[np.argmin(np.nan_to_num(away, nan=np.inf).min(axis=1))])
-        return self._made(
-            *(Kind.OBJECT, Asked.EXTREME, when, RightObject(best)),
-            phrases=(_phrase(),),
-            is_closest=True,
-        )
+        facts: dict[str, Any] = {'phrases': (_phrase(),), 'is_closest': True}
+        return self._made(Kind.OBJECT, Asked.EXTREME, when, **facts)
 
-    def _more(self) -> TrueQuestion:
+    def _more(self) -> _Draft:
         when = self._span()
         labels = ('person', 'car') if self._random.random() < 0.5 else ('car', 'person')
-        there = self._there[:, when.rows].any(axis=1)
-        ours, theirs = (int((there & (self._labels == label)).sum()) for label in labels)
-        sides = (
+        one, other = (
             Question(Kind.COUNT, Asked.COUNT, phrases=(_phrase(of),), span=when.span, is_past=True)
             for of in labels
         )
-        return self._made(
-            *(Kind.COMPARISON, Asked.COUNTS, when, ours > theirs),
-            phrases=next(sides).phrases,
-            versus=next(sides),
-            is_yes_or_no=True,
-        )
+        facts: dict[str, Any] = {'versus': other, 'is_yes_or_no': True}
+        facts['phrases'] = one.phrases
+        return self._made(Kind.COMPARISON, Asked.COUNTS, when, **facts)
 
-    def _at_least(self) -> TrueQuestion:
+    def _at_least(self) -> _Draft:
         when = self._instant()
         count = int((self._there & (self._labels == 'person')[:, None])[:, when.first].sum())
         number = max(1, count + int(self._random.integers(-1, 3)))
         return self._made(
-            *(Kind.COMPARISON, Asked.COUNTS, when, count >= number),
+            *(Kind.COMPARISON, Asked.COUNTS, when),
             phrases=(_phrase(),),
             number=number,
             sense=Sense.AT_LEAST,
@@ -379,98 +343,52 @@ class _Maker:
         )
 
     def _of_objects(
-        self,
-        asked: Asked,
-        when: _When,
-        phrase: Phrase,
-        fits: NDArray[np.bool_],
-        place: PlaceLimit | None = None,
-        ids: NDArray[np.int64] | None = None,
-    ) -> TrueQuestion:
-        """Ask of the objects that fit: how many, whether there is one, or which (``ids``)."""
+        self, asked: Asked, when: _When, phrase: Phrase, place: PlaceLimit | None = None
+    ) -> _Draft:
+        """Ask of the objects that fit: how many, whether there is one, or which."""
         kind = {Asked.COUNT: Kind.COUNT, Asked.EXISTS: Kind.EXISTENCE}.get(asked, Kind.OBJECT)
-        right: Right = int(fits.sum())
-        if asked is Asked.EXISTS:
-            right = bool(right)
-        elif asked is Asked.LIST:
-            assert ids is not None
-            right = RightObjects(frozenset(map(int, ids[fits])))
         places = () if place is None else (place,)
-        return self._made(kind, asked, when, right, phrases=(phrase,), places=places)
+        return self._made(kind, asked, when, phrases=(phrase,), places=places)
 
     # Of tracks that are named.
 
-    def _of_one(
-        self, asked: Asked, right: Callable[[int, int], Right], within: float = 0.0
-    ) -> TrueQuestion | None:
+    def _of_one(self, asked: Asked) -> _Draft | None:
         when = self._instant()
         if (named := self._named(when, 1)) is None:
             return None
-        value = right(named[0], when.first)
-        if asked is Asked.DISTANCE:
-            assert isinstance(value, float)
-            within = max(_DISTANCE, _SHARE * value)
+        facts: dict[str, Any] = {}
+        if asked is Asked.MOTION:
+            is_still = self._random.random() < 0.5
+            facts['motions'] = (Motion.STILL if is_still else Motion.MOVING,)
         kind = Kind.OBJECT if asked is Asked.LABEL else Kind.STATUS
-        return self._made(kind, asked, when, value, named, within)
+        return self._made(kind, asked, when, named, **facts)
 
-    def _motion(self) -> TrueQuestion | None:
-        when = self._instant()
-        if (named := self._named(when, 1)) is None:
-            return None
-        is_still = self._random.random() < 0.5
-        does = bool((self._speeds[named[0], when.first] < STILL_BELOW) == is_still)
-        motions = (Motion.STILL if is_still else Motion.MOVING,)
-        return self._made(Kind.STATUS, Asked.MOTION, when, does, named, motions=motions)
-
-    def _heading(self, row: int, at: int) -> float | str:
-        x, y = self._ways[row, at]
-        return 'still' if np.hypot(x, y) < STILL_BELOW else float(np.degrees(np.arctan2(y, x)))
-
-    def _of_two(self, measure: Measure) -> TrueQuestion | None:
+    def _of_two(self, measure: Measure) -> _Draft | None:
         when = self._instant()
         if (named := self._named(when, 2)) is None:
             return None
-        is_speed = measure is Measure.SPEED
-        a, b = (self._speeds if is_speed else self._away)[list(named), when.first]
-        right = bool(a > b if is_speed else a < b)
-        return self._made(
-            *(Kind.COMPARISON, Asked.PAIR, when, right, named),
-            measure=measure,
-            is_largest=is_speed,
-            is_yes_or_no=True,
-        )
+        is_largest = measure is Measure.SPEED
+        facts = {'measure': measure, 'is_largest': is_largest, 'is_yes_or_no': True}
+        return self._made(Kind.COMPARISON, Asked.PAIR, when, named, **facts)
 
-    def _came_closer(self) -> TrueQuestion | None:
+    def _came_closer(self) -> _Draft | None:
         if (named := self._named(self._instant(), 2)) is None:
             return None
-        best = named[int(np.argmin([np.nanmin(self._away[row]) for row in named]))]
         whole = _When(0, len(self._stamps) - 1, Span())
-        right = RightObject(int(self._ids[best]))
-        return self._made(Kind.COMPARISON, Asked.PAIR, whole, right, named, is_closest=True)
+        return self._made(Kind.COMPARISON, Asked.PAIR, whole, named, is_closest=True)
 
     # What questions are made of.
 
     def _made(
-        self,
-        kind: Kind,
-        asked: Asked,
-        when: _When,
-        right: Right,
-        named: tuple[int, ...] = (),
-        within: float = 0.0,
-        **facts: Any,
-    ) -> TrueQuestion:
+        self, kind: Kind, asked: Asked, when: _When, named: tuple[int, ...] = (), **facts: Any
+    ) -> _Draft:
         tracks = tuple(int(self._ids[row]) for row in named)
         question = Question(kind, asked, tracks=tracks, span=when.span, is_past=True, **facts)
         begin_ns, end_ns = (int(self._stamps[row]) for row in (when.first, when.last))
-        return TrueQuestion(question, right, within, begin_ns, end_ns)
+        return question, begin_ns, end_ns
 
     def _label(self) -> str:
         return str(self._random.choice(_LABELS))
-
-    def _apart(self, row: int) -> FloatArray:
-        gaps = self._places - self._places[row]
-        return np.asarray(np.hypot(gaps[:, :, 0], gaps[:, :, 1]))
 
     def _seconds(self, stamp_ns: float) -> Instant:
         seconds = (stamp_ns - float(self._true.begin_ns)) / NS_PER_S

@@ -1,7 +1,7 @@
 """How many typed questions about simulated flights are answered rightly.
 
-Beside our tracks, true ones are put in their place, so that what answering costs is known apart
-from what was perceived; and a fixed answer says how much is right without looking.
+What is right is what is answered from true tracks; a fixed answer says how much is right without
+looking.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, 
 from mmedge_lab.judging.bundle_under_test import NOMINAL
 from mmedge_lab.judging.judged_flight import simulated_flight, simulated_truth
 from mmedge_lab.judging.question_truth import (
-    RightObject,
     TrueQuestion,
     known_when,
     owners_of,
@@ -35,7 +34,7 @@ from mmedge_ros.questions.question import Kind
 from mmedge_ros.questions.selection import KnownFlight
 from mmedge_ros.replay.recording import Recording
 
-OURS, TRUE, FIXED = 'our tracks', 'true tracks', 'a fixed answer'
+OURS, FIXED = 'our tracks', 'a fixed answer'
 ALL = 'all'
 # Questions of each kind about each flight.
 EACH = 5
@@ -47,10 +46,9 @@ _FIGURES = {
 
 
 class AskedFlight(NamedTuple):
-    """A flight as it was perceived and as it was, with questions about true objects."""
+    """A flight as it was perceived, with questions about true objects."""
 
     ours: KnownFlight
-    true: KnownFlight
     owners: dict[int, int]
     questions: list[TrueQuestion]
 
@@ -68,11 +66,11 @@ def _asked(
     true = true_observations(truth, ours.observations.stamps_ns)
     owners = owners_of(ours.observations, true)
     asked = true_questions(true, known_when(ours.observations, owners), subject.name, EACH)
-    return AskedFlight(ours, KnownFlight(true, labels=seen.labels, is_exact=True), owners, asked)
+    return AskedFlight(ours, owners, asked)
 
 
 def bench(request: BenchRequest, *, profile: str = '') -> Bench:
-    """Ask typed questions about flights, as they were perceived and as they were.
+    """Ask typed questions about flights, as they were perceived.
 
     :param profile: device profile of the service times; nominal ones without it
     """
@@ -83,11 +81,11 @@ def bench(request: BenchRequest, *, profile: str = '') -> Bench:
         write_profile(NOMINAL, times)
     return Bench(
         'Typed questions answered rightly, by kind',
-        tuple(Row(name, partial(answered, name)) for name in (OURS, TRUE, FIXED)),
+        tuple(Row(name, partial(answered, name)) for name in (OURS, FIXED)),
         _FIGURES,
         subjects,
         partial(_asked, folder, times),
-        references=(TRUE,),
+        references=(FIXED,),
         key=f'{sha256_of(folder / MANIFEST)} {sha256_of(times)} {EACH}',
         about={
             **flights_about(subjects),
@@ -114,9 +112,6 @@ def _judged(name: str, one: TrueQuestion, flight: AskedFlight) -> tuple[bool, bo
     """Say whether an answer is right, and whether there is none."""
     if name == FIXED:
         return _is_fixed(one), False
-    if name == TRUE:
-        said = answer(one.question, flight.true)
-        return one.is_right(said.value), bool(said.refused)
     ours, owners = flight.ours, flight.owners
     asked = one.of_tracks(partial(track_of, ours.observations, owners, one))
     said = answer(asked, ours)
@@ -125,6 +120,6 @@ def _judged(name: str, one: TrueQuestion, flight: AskedFlight) -> tuple[bool, bo
 
 def _is_fixed(one: TrueQuestion) -> bool:
     """Whether "yes", "one", "it stands still" or the first that is named is right."""
-    if isinstance(one.right, RightObject):
-        return one.right.number in one.question.tracks[:1]
+    if one.names_objects:
+        return one.right in one.question.tracks[:1]
     return one.right in (1, 'person', 'still')  # "yes" is 1
