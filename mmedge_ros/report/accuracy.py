@@ -45,6 +45,16 @@ from mmedge_ros.report.truth_matching import (
     tracking_report,
 )
 
+_TALL = 20.0
+SIZE_EDGES = (8.0, 20.0, 40.0, 80.0, math.inf)
+RANGE_EDGES = (0.0, 10.0, 20.0, 30.0, 50.0)
+VISIBILITY_EDGES = {'partly': (0.5, 0.9), 'free': (0.9, math.inf)}
+# Ranges that count as about 20 m.
+_NEAR_20M = (16.0, 24.0)
+# Errors of one track less than this apart are not independent samples of its NEES, s.
+NEES_SPACING = 1.0
+# Degrees of freedom of the NEES: horizontal position and velocity.
+NEES_DOF = 4
 LEFT = 10.0  # s
 _LEFT_NS = round(LEFT * NS_PER_S)
 
@@ -92,18 +102,6 @@ def returns_report(visible: Iterable[tuple[int, int]], met: Iterable[MetTrack]) 
             same += place > 0 and track is not None and track == before
             before = before if track is None else track
     return {'new': len(stamps), 'came_back': came_back, 'same_id': same, 'away_s': LEFT}
-
-
-_TALL = 20.0
-SIZE_EDGES = (8.0, 20.0, 40.0, 80.0, math.inf)
-RANGE_EDGES = (0.0, 10.0, 20.0, 30.0, 50.0)
-VISIBILITY_EDGES = {'partly': (0.5, 0.9), 'free': (0.9, math.inf)}
-# Ranges that count as about 20 m.
-_NEAR_20M = (16.0, 24.0)
-# Errors of one track less than this apart are not independent samples of its NEES, s.
-NEES_SPACING = 1.0
-# Degrees of freedom of the NEES: horizontal position and velocity.
-NEES_DOF = 4
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,12 @@ from mmedge_ros.report.truth_matching import (
     person_boxes,
 )
 
+# Of streaming accuracy (Li, Wang, Ramanan, ECCV 2020).
+STREAM_STEP_NS = NS_PER_S // 100
+_HORIZONTAL_STATE = [0, 1, 3, 4]
+Texts = NDArray[np.str_]
+Instants = NDArray[np.int64]
+_NO_IDS, _NO_NUMBERS, _NO_TEXTS = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.str_)
 _CONFIDENCE = 0.95
 
 
@@ -106,14 +112,6 @@ def thinned(stamps_ns: Sequence[int], numbers: Sequence[int], spacing: float) ->
     return np.array(chosen, np.intp)
 
 
-# Of streaming accuracy (Li, Wang, Ramanan, ECCV 2020).
-STREAM_STEP_NS = NS_PER_S // 100
-_HORIZONTAL_STATE = [0, 1, 3, 4]
-
-Texts = NDArray[np.str_]
-Instants = NDArray[np.int64]
-
-
 class PersonSamples(NamedTuple):
     """One row for each visible person at each instant; columns (S,).
 
@@ -167,7 +165,6 @@ class ErrorSamples(NamedTuple):
         return ErrorSamples._make(column[chosen] for column in self)
 
 
-_NO_IDS, _NO_NUMBERS, _NO_TEXTS = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.str_)
 _NO_PEOPLE = PersonSamples(
     *(_NO_IDS,) * 2, *(_NO_NUMBERS,) * 4, np.zeros(0, np.bool_), *(_NO_TEXTS,) * 3
 )

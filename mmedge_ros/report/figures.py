@@ -20,7 +20,6 @@ from mmedge_ros.core.data_types import NS_PER_S, Configuration, FloatArray, Moda
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.report.accuracy import NEES_DOF, Accuracy
 from mmedge_ros.report.accuracy_samples import PersonSamples, average_bounds
-from mmedge_ros.report.energy import computer_watts, watts_over_time
 from mmedge_ros.report.figure_style import (
     BLUE,
     CYCLE,
@@ -43,8 +42,14 @@ from mmedge_ros.report.figure_style import (
     modality_colour,
     printable,
 )
-from mmedge_ros.report.latency_metrics import Quantiles, latency_metrics, modalities_of
 from mmedge_ros.report.page import milliseconds
+from mmedge_ros.report.run_metrics import (
+    Quantiles,
+    computer_watts,
+    latency_metrics,
+    modalities_of,
+    watts_over_time,
+)
 from mmedge_ros.report.top_view import FARTHEST, TRACKS, TopView, draw_top_view
 from mmedge_ros.report.trajectories import Trajectory, configurations_in_order, start_ns
 from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters

@@ -19,7 +19,7 @@ from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.accuracy_samples import picture_size
-from mmedge_ros.report.latency_metrics import measured_decisions
+from mmedge_ros.report.run_metrics import measured_decisions
 from mmedge_ros.report.timed_pictures import RunOverlay, TimedPicture, pictures_from
 from mmedge_ros.report.trajectories import start_ns
 from mmedge_ros.report.truth_matching import (
@@ -31,8 +31,21 @@ from mmedge_ros.report.truth_matching import (
 from mmedge_ros.viewing.drawing import WHITE, Colour, Picture, legend, status_bar
 
 KINDS = ('best', 'missed', 'false', 'renamed', 'crowded', 'uncertain', 'slowest')
-
-
+ANIMATION, STRIP = 'animation.webp', 'strip.webp'
+PICTURE_NAMES = (ANIMATION, STRIP, *(f'moment_{kind}.webp' for kind in KINDS))
+# Widths in pixels; heights follow the camera's shape, up to a square.
+_ANIMATION_WIDTH, _STRIP_WIDTH, _MOMENT_WIDTH = 480, 400, 640
+_BAR = 20
+_ANIMATION_S = 5.0
+_ANIMATION_HZ = 10
+_STRIP_FRAMES, _STRIP_COLUMNS, _GAP = 9, 3, 6
+_QUALITY = 80
+# Small enough for the top of a README. A busier scene is encoded with less quality.
+_LARGEST_ANIMATION = 700_000
+_ANIMATION_QUALITIES = (70, 50, 30)
+_EFFORT = 2
+_PAPER = 255
+_NO_PICTURE = 'There is no picture: the recording holds none that can be decoded.'
 # At first nobody has a track yet, which says nothing of a run.
 _SETTLING_NS = NS_PER_S
 
@@ -187,24 +200,6 @@ def _spread(track: Track) -> float:
 
 def _count(people: list[int]) -> str:
     return f'{len(people)} {"person" if len(people) == 1 else "people"}'
-
-
-ANIMATION, STRIP = 'animation.webp', 'strip.webp'
-PICTURE_NAMES = (ANIMATION, STRIP, *(f'moment_{kind}.webp' for kind in KINDS))
-
-# Widths in pixels; heights follow the camera's shape, up to a square.
-_ANIMATION_WIDTH, _STRIP_WIDTH, _MOMENT_WIDTH = 480, 400, 640
-_BAR = 20
-_ANIMATION_S = 5.0
-_ANIMATION_HZ = 10
-_STRIP_FRAMES, _STRIP_COLUMNS, _GAP = 9, 3, 6
-_QUALITY = 80
-# Small enough for the top of a README. A busier scene is encoded with less quality.
-_LARGEST_ANIMATION = 700_000
-_ANIMATION_QUALITIES = (70, 50, 30)
-_EFFORT = 2
-_PAPER = 255
-_NO_PICTURE = 'There is no picture: the recording holds none that can be decoded.'
 
 
 class PictureFile(NamedTuple):

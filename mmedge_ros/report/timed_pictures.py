@@ -32,6 +32,9 @@ from mmedge_ros.sensing.camera.image import decode_image
 from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
 from mmedge_ros.viewing.drawing import Picture, annotate, draw_returns
 
+# Two scans: one alone is too thin to meet every person (5 to 25 returns at 20 to 25 Hz).
+SCANS_PER_PICTURE = 2
+
 
 class TimedPicture(NamedTuple):
     """A picture (H, W, 3) uint8 BGR, when it was measured and when it was there to be used."""
@@ -97,10 +100,6 @@ def _decoded(unit: Unit) -> TimedPicture | None:
 def _stamp_ns(unit: Unit) -> int:
     is_true = plausible_stamp(unit.stamp_ns, unit.available_ns)
     return unit.stamp_ns if is_true else unit.available_ns
-
-
-# Two scans: one alone is too thin to meet every person (5 to 25 returns at 20 to 25 Hz).
-SCANS_PER_PICTURE = 2
 
 
 class RadarScans:

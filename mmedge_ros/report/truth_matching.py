@@ -36,10 +36,12 @@ from mmedge_ros.report.mot_metrics import (
 )
 from mmedge_ros.tracking.data_association import intersection_over_union
 
+POSITION_GATE = 2.0
+# A car's returns come from its nearest corner.
+_REACHES = {'car': 3.5}
 MINIMUM_HEIGHT = 8.0
 MINIMUM_VISIBILITY = 0.5
 _IGNORED_SHARE = 0.5
-
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
@@ -216,11 +218,6 @@ class Alignment:
         turning = np.zeros(3) if drone.angular_velocity is None else drone.angular_velocity
         relative = frame.velocities - own - np.cross(turning, arms)
         return Aligned(positions, inverse.rotate(relative), self._mount)
-
-
-POSITION_GATE = 2.0
-# A car's returns come from its nearest corner.
-_REACHES = {'car': 3.5}
 
 
 def tracking_report(figures: MotFigures) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from mmedge_ros.commands.main import app
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.report.decision_log import decision_lines
-from mmedge_ros.report.report import report_of
+from mmedge_ros.report.report import decision_lines, report_of
 from mmedge_ros.report.report_pictures import NO_PICTURES
 from mmedge_ros.report.timed_pictures import recorded_pictures
 

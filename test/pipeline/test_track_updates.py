@@ -20,7 +20,7 @@ from mmedge_ros.core.data_types import (
 )
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.report.report import decision_lines
 from mmedge_ros.tracking.map_decoding import DecodingParameters
 from mmedge_ros.windows.feature_fusion import FeatureFusion
 

@@ -31,7 +31,7 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.offline_replay import OfflineReplay
-from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.report.report import decision_lines
 
 
 def spread(milliseconds: float) -> tuple[float, ...]:

@@ -11,8 +11,7 @@ from mmedge_ros.core.device_profile import DeviceProfile, write_profile
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.track_recognition import RecogniserParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
-from mmedge_ros.report.decision_log import decision_lines
-from mmedge_ros.report.report import report_of
+from mmedge_ros.report.report import decision_lines, report_of
 
 STAGES = ('camera.encode', 'radar.encode', 'receipt.transport', 'features.transport', 'fusion')
 

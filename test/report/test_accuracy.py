@@ -27,6 +27,12 @@ from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.accuracy import LEFT, accuracy_of, times_in_view
 from mmedge_ros.report.report import report_of
 
+wild = st.floats(allow_nan=True, allow_infinity=True)
+edges = st.one_of(st.floats(-50.0, 700.0), wild)
+somewhere = st.tuples(wild, wild, st.floats(-5.0, 5.0))
+STEP = 100  # ms
+HIDDEN_MS, AWAY_MS = 2000, 15_000
+
 SPEED = 100.0  # px/s to the right, of everybody who walks
 KEYS = {
     'mean_iou',
@@ -310,11 +316,6 @@ def is_sound(value):
     return value is None or isinstance(value, str | bool | int) or math.isfinite(value)
 
 
-wild = st.floats(allow_nan=True, allow_infinity=True)
-edges = st.one_of(st.floats(-50.0, 700.0), wild)
-somewhere = st.tuples(wild, wild, st.floats(-5.0, 5.0))
-
-
 @settings(max_examples=40)
 @given(
     tracks=st.lists(
@@ -343,10 +344,6 @@ def test_whatever_tracks_say_every_figure_is_finite_or_null(tracks, state, publi
     for key in ('mean_iou', 'streaming_mean_iou', 'precision', 'recall'):
         value = report['accuracy'][key]
         assert value is None or 0.0 <= value <= 1.0
-
-
-STEP = 100  # ms
-HIDDEN_MS, AWAY_MS = 2000, 15_000
 
 
 def in_view(*stretches: tuple[int, int], number: int = 1, label: str = 'person'):

@@ -27,6 +27,9 @@ from mmedge_ros.report.report_pictures import (
     run_pictures,
 )
 
+FAR = moved(BOX, 200.0)
+TRUTH = film(lambda ms: [true_person(1), true_person(2, FAR)])
+
 PERIOD_NS = NS_PER_S // 20
 COLOURED = 60
 
@@ -198,10 +201,6 @@ def test_pictures_lie_beside_the_page_and_in_it_until_the_next_report(tmp_path: 
     assert 'image/webp' not in page
     assert 'No picture of anybody is in this report' in page
     assert list(out.glob('*.webp')) == []
-
-
-FAR = moved(BOX, 200.0)
-TRUTH = film(lambda ms: [true_person(1), true_person(2, FAR)])
 
 
 def kinds(record):

@@ -22,6 +22,11 @@ from mmedge_ros.report.truth_matching import (
     person_boxes,
 )
 
+PLACE, VELOCITY = np.array([10.0, 4.0, 0.0]), np.array([0.5, -1.0, 0.0])
+MOUNT = Transform(np.eye(3), np.array([0.2, 0.0, 0.0]))
+FAR = moved(BOX, 150.0)
+HERE, THERE = (10.0, 0.0, 0.9), (10.0, 6.0, 0.9)
+
 SMALL = Box(10.0, 10.0, 13.0, 17.0)
 HALF = 40.0 / 3.0  # moved by a third of its width a box overlaps itself by one half
 
@@ -139,10 +144,6 @@ def test_a_box_that_is_none_answers_nothing(value):
     assert person_boxes([track(drift=(value, 0.0))], 0.1)[0] == []
 
 
-PLACE, VELOCITY = np.array([10.0, 4.0, 0.0]), np.array([0.5, -1.0, 0.0])
-MOUNT = Transform(np.eye(3), np.array([0.2, 0.0, 0.0]))
-
-
 def drone(ms=0.0, place=(0.0, 0.0, 5.0), yaw=0.0, velocity=(0.0, 0.0, 0.0), spin=0.0):
     turned = Rotation.from_euler('z', yaw).as_matrix()
     return EgoState(
@@ -217,10 +218,6 @@ def test_a_truth_in_a_map_is_connected_by_the_drone():
     )
     assert result.positions == pytest.approx(PLACE[None] - [3.0, -2.0, 0.0])
     assert problems == []
-
-
-FAR = moved(BOX, 150.0)
-HERE, THERE = (10.0, 0.0, 0.9), (10.0, 6.0, 0.9)
 
 
 def two(ms):

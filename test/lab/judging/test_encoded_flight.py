@@ -32,7 +32,7 @@ from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.report.report import decision_lines
 from mmedge_ros.sensing.radar.filter import RadarLimits
 from mmedge_ros.tracking.map_decoding import DecodingParameters
 from mmedge_ros.windows.feature_fusion import FeatureFusion

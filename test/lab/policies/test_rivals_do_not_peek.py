@@ -23,7 +23,7 @@ from mmedge_lab.policies.steering import Facts, Plugins
 from mmedge_lab.policies.trained_rivals import choices_of
 from mmedge_ros.core.data_types import CAMERA, Configuration, UnitFeatures
 from mmedge_ros.core.device_profile import DeviceProfile
-from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.report.report import decision_lines
 
 PROFILE = DeviceProfile(
     'by hand',

@@ -18,8 +18,8 @@ from mmedge_lab.policies.scheduled_replay import StoredFeatures, replay_schedule
 from mmedge_lab.policies.window_policies import Blocking, NonBlocking
 from mmedge_ros.core.data_types import CAMERA, RADAR, UnitFeatures
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.report.decision_log import decision_lines
-from mmedge_ros.report.latency_metrics import latency_metrics
+from mmedge_ros.report.report import decision_lines
+from mmedge_ros.report.run_metrics import latency_metrics
 
 
 def flight(seconds: float = 2.0):  # type: ignore[no-untyped-def]

@@ -20,7 +20,7 @@ from mmedge_lab.training.gate_loop import (
 from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.report.accuracy_samples import PersonSamples
-from mmedge_ros.report.decision_log import decision_lines
+from mmedge_ros.report.report import decision_lines
 from mmedge_ros.windows.audits import AuditParameters
 from mmedge_ros.windows.skip_control import SkipParameters
 
