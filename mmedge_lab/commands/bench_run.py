@@ -38,71 +38,70 @@ SettingsOption = Annotated[
 
 
 class BenchEntry(NamedTuple):
-    """A bench: the module whose ``bench(request, *, settings)`` makes it, and what it judges."""
+    """A bench: the module of the laboratory that makes it, and what it judges.
+
+    That is by ``bench(request, *, settings)``.
+    """
 
     module: str
     words: str
 
 
-_MMEDGE, _NANOMIND = 'mmedge_lab.rivals.mmedge', 'mmedge_lab.rivals.nanomind'
-_SMTM, _TRACKERS = 'mmedge_lab.rivals.smtm', 'mmedge_lab.rivals.trackers'
-
 # The one table of benches. A bench's keyword-only parameters are what `--set` may change.
 BENCHES: Mapping[str, BenchEntry] = {
     'aggregation': BenchEntry(
-        f'{_MMEDGE}.aggregation_bench',
+        'rivals.mmedge.aggregation_bench',
         'What is left when the last unit of a window has come, for windows of 0.25 s to 4 s.',
     ),
     'drift': BenchEntry(
-        f'{_MMEDGE}.drift_bench', 'How soon unusual pictures are noticed, and how often in vain.'
+        'rivals.mmedge.drift_bench',
+        'How soon unusual pictures are noticed, and how often in vain.',
     ),
     'fusion': BenchEntry(
-        f'{_MMEDGE}.fusion_bench', 'Feature fusion trained with and without its parts.'
+        'rivals.mmedge.fusion_bench', 'Feature fusion trained with and without its parts.'
     ),
     'questions': BenchEntry(
-        'mmedge_lab.judging.questions', 'Typed questions answered from tracks, beside true ones.'
+        'judging.questions', 'Typed questions answered from tracks, beside a fixed answer.'
     ),
     'recognition': BenchEntry(
-        f'{_SMTM}.recognition_bench', 'Semantic memory of a recogniser beside its rivals.'
+        'rivals.smtm.recognition_bench', 'Semantic memory of a recogniser beside its rivals.'
     ),
     'reuse': BenchEntry(
-        f'{_SMTM}.reuse_bench',
-        'Object memory beside its rivals: accuracy and processor time.',
+        'rivals.smtm.reuse_bench', 'Object memory beside its rivals: accuracy and processor time.'
     ),
     'power': BenchEntry(
-        f'{_NANOMIND}.power_bench', 'States of power beside other rules, over a discharge.'
+        'rivals.nanomind.power_bench', 'States of power beside other rules, over a discharge.'
     ),
     'bricks': BenchEntry(
-        f'{_NANOMIND}.brick_bench',
+        'rivals.nanomind.brick_bench',
         'What networks take to load, run and release, and language models (MODEL.gguf...).',
     ),
     'ring': BenchEntry(
-        f'{_NANOMIND}.ring_bench', 'A raw picture from camera to encoder: ring and Image.'
+        'rivals.nanomind.ring_bench', 'A raw picture from camera to encoder: ring and Image.'
     ),
     'live': BenchEntry(
-        f'{_MMEDGE}.live_bench',
+        'rivals.mmedge.live_bench',
         'This graph live beside graphs that wait, overloaded, limited and described.',
     ),
     'fixed': BenchEntry(
-        f'{_MMEDGE}.held_bench', 'The optimiser beside every fixed configuration.'
+        'rivals.mmedge.held_bench', 'The optimiser beside every fixed configuration.'
     ),
     'optimizer': BenchEntry(
-        f'{_MMEDGE}.optimizer_bench', 'The optimiser beside exhaustive search, and its time.'
+        'rivals.mmedge.optimizer_bench', 'The optimiser beside exhaustive search, and its time.'
     ),
     'rivals': BenchEntry(
-        'mmedge_lab.rivals.mmedge.rivals_bench',
+        'rivals.mmedge.rivals_bench',
         'The whole beside its rivals and without each of its parts: accuracy, latency, work.',
     ),
     'memory': BenchEntry(
-        'mmedge_lab.rivals.reminisce.bench',
+        'rivals.reminisce.bench',
         'Parts of the flight memory beside their controls: what is found, time and memory.',
     ),
     'search': BenchEntry(
-        'mmedge_lab.judging.memory_bench', 'How well flight memories find what flights saw.'
+        'judging.memory_bench', 'How well flight memories find what flights saw.'
     ),
     'trackers': BenchEntry(
-        f'{_TRACKERS}.tracker_bench',
-        "This tracker beside others on one level's detections.",
+        'rivals.trackers.tracker_bench', "This tracker beside others on one level's detections."
     ),
 }
 
@@ -127,7 +126,7 @@ def run(
 
         require_writable(out)
         request = BenchRequest(tuple(inputs), detector, out, jobs, quick)
-        make = import_module(BENCHES[name].module).bench
+        make = import_module(f'mmedge_lab.{BENCHES[name].module}').bench
         bench = make(request, **read_settings(name, make, settings))
         bench = bench.only([row.strip() for row in rows.split(',') if row.strip()])
         with StatusLine(f'bench {name}') as line:

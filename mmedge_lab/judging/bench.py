@@ -80,8 +80,7 @@ class Row:
 
     ``judge`` takes what the bench's ``open`` returned. It must be one that can be pickled where
     several processes judge. Rows of one ``group`` share a table, whose title the group is.
-    ``words`` say what the row does. ``levels`` are those at which a bench encodes pictures. A row
-    that measures this machine is not ``kept``: it is judged anew each time, in one process.
+    ``words`` say what the row does. ``levels`` are those at which a bench encodes pictures.
     """
 
     name: str
@@ -89,7 +88,6 @@ class Row:
     words: str = ''
     group: str = ''
     levels: tuple[str, ...] = ()
-    kept: bool = True
 
     @property
     def key(self) -> str:
@@ -115,7 +113,6 @@ class Bench:
         one belongs to every choice of rows
     :ivar key: what results depend on besides software, subject and row, such as a bundle's
         digest; '' where every row measures this machine, and nothing is kept
-    :ivar strata: tables of some subjects only, by title
     :ivar order: figure by which rows are sorted, the greatest first; '' as they are
     :ivar shown: most rows of a table beside the references; 0 for all
     :ivar about: facts for the head of the page
@@ -132,7 +129,6 @@ class Bench:
     open: Callable[[Subject, Sequence[Row], OnShare], Any] = itself
     references: tuple[str, ...] = ()
     key: str = ''
-    strata: Mapping[str, Callable[[Subject], bool]] = field(default_factory=dict)
     order: str = ''
     shown: int = 0
     about: Mapping[str, Any] = field(default_factory=dict)

@@ -80,7 +80,7 @@ def compared(figure: Figure, ours: Drawn, reference: Drawn) -> Drawn:
 def bench_table(name: str, bench: Bench, judged: Judged, command: str = '') -> dict[str, Any]:
     """Return the content of the bench's JSON.
 
-    ``tables``: one for each group of rows and stratum of subjects, each with its ``rows``: values
+    ``tables``: one for each group of rows, each with its ``rows``: values
     with ``low`` and ``high`` by figure, and ``against``: the same of the comparison with each
     reference. Figures that no row has are left out. ``software`` is what judged.
 
@@ -94,16 +94,10 @@ def bench_table(name: str, bench: Bench, judged: Judged, command: str = '') -> d
         results[row.key] = sums
     rows = bench.shown_of(rows)
     groups = list(dict.fromkeys(row.group for row in rows))
-    every = tuple(range(len(bench.subjects)))
-    strata = {'': every} | {
-        title: tuple(n for n in every if belongs(bench.subjects[n]))
-        for title, belongs in bench.strata.items()
-    }
+    seeds = [subject.seed or subject.name for subject in bench.subjects]
     tables = [
-        _table(bench, [row for row in rows if row.group == group], group, stratum, chosen, results)
+        _table(bench, [row for row in rows if row.group == group], group, seeds, results)
         for group in groups
-        for stratum, chosen in strata.items()
-        if chosen
     ]
     notes = [f'{key}: not measured: {why}' for key, why in judged.unmeasured.items()]
     if bench.notes:
@@ -135,25 +129,14 @@ def bench_table(name: str, bench: Bench, judged: Judged, command: str = '') -> d
 
 
 def _table(
-    bench: Bench,
-    rows: Sequence[Row],
-    group: str,
-    stratum: str,
-    chosen: Sequence[int],
-    results: Results,
+    bench: Bench, rows: Sequence[Row], group: str, seeds: Sequence[str], results: Results
 ) -> dict[str, Any]:
-    seeds = [bench.subjects[n].seed or bench.subjects[n].name for n in chosen]
     drawings = Drawings.of(seeds)
-    count = len(set(seeds))
     drawn = {
         row.name: {
             key: made
             for key, figure in bench.figures.items()
-            if not math.isnan(
-                (
-                    made := draw_figure(figure, [results[row.key][n] for n in chosen], drawings)
-                ).value
-            )
+            if not math.isnan((made := draw_figure(figure, results[row.key], drawings)).value)
         }
         for row in rows
     }
@@ -165,9 +148,9 @@ def _table(
         best = [row for row in rows if row.name not in references][: bench.shown]
         rows = [row for row in rows if row.name in references or row in best]
     return {
-        'title': ', '.join(filter(None, (group, stratum))),
-        'subjects': len(chosen),
-        'seeds': count,
+        'title': group,
+        'subjects': len(seeds),
+        'seeds': len(set(seeds)),
         'rows': [
             {
                 'name': row.name,

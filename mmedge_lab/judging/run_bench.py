@@ -6,7 +6,6 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +37,7 @@ def judge(
 ) -> Judged:
     """Judge every row on every subject.
 
-    :param folder: of what was judged before; rows that measure the machine are judged anew
+    :param folder: of what was judged before
     :param jobs: processes, each with one subject at a time; 0 for one per processor
     :param on_progress: called with the share done (0..1) and the number of whole subjects
     :raises EvaluationError: if a subject cannot be judged, or two have one name
@@ -51,32 +50,17 @@ def judge(
                 f'{other.path} and {subject.path} have one name, by which flights are known; '
                 'judge them in runs of their own, or rename one'
             )
-    kept = tuple(row for row in bench.rows if bench.key and row.kept)
-    anew = tuple(row for row in bench.rows if row not in kept)
-    found = Judged({}, {})
     with tempfile.TemporaryDirectory() as temporary:
-        parts = [(kept, bench.key, folder, jobs), (anew, '', Path(temporary), 1)]
-        parts = [part for part in parts if part[0]]
-        for place, (rows, key, into, processes) in enumerate(parts):
-
-            def advance(share: float, whole: int, place: int = place) -> None:
-                if on_progress:
-                    on_progress((place + share) / len(parts), whole)
-
-            of = _judged(replace(bench, rows=rows, key=key), into, processes, advance)
-            found = Judged({**found.results, **of.results}, {**found.unmeasured, **of.unmeasured})
-    return found
-
-
-def _judged(bench: Bench, folder: Path, jobs: int, on_progress: OnProgress) -> Judged:
+        # What measures the machine is judged anew each time, by one process.
+        into, processes = (folder, jobs) if bench.key else (Path(temporary), 1)
+        tasks = [
+            _SubjectTask(s, bench.rows, bench.open, _depends_on(bench.key, s), into)
+            for s in bench.subjects
+        ]
+        works = {task.subject.name: task.judge for task in tasks if task.missing(task.kept())}
+        do_flight_works(works, processes, on_progress, EvaluationError, len(tasks) - len(works))
+        every = [task.kept() for task in tasks]
     keys = [row.key for row in bench.rows]
-    tasks = [
-        _SubjectTask(s, bench.rows, bench.open, _depends_on(bench.key, s), folder)
-        for s in bench.subjects
-    ]
-    works = {task.subject.name: task.judge for task in tasks if task.missing(task.kept())}
-    do_flight_works(works, jobs, on_progress, EvaluationError, len(tasks) - len(works))
-    every = [task.kept() for task in tasks]
     why = {key: str(of[key][_WHY]) for of in every for key in keys if _WHY in of[key]}
     results = {key: [{} if key in why else of[key] for of in every] for key in keys}
     return Judged(results, why)

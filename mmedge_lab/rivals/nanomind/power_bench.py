@@ -90,7 +90,6 @@ def bench(
         FlightOpener(bundle, with_greys=True),
         references=(NOTHING,),
         key=f'{bundle.digest} {encode_ms}',
-        strata={'by day': lambda subject: '_day_' in subject.name},
         about={
             **bundle_about(bundle, subjects),
             'energy': f'a model: {encode_ms:g} ms per picture at {watts:g} W',

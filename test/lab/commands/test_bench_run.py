@@ -25,7 +25,7 @@ def run(*arguments: object):  # type: ignore[no-untyped-def]
 @needs_ros
 def test_every_bench_of_the_table_is_there() -> None:
     for entry in BENCHES.values():
-        assert import_module(entry.module).bench.__doc__
+        assert import_module(f'mmedge_lab.{entry.module}').bench.__doc__
 
 
 def test_object_memory_is_compared_with_its_rivals_on_a_set(tmp_path: Path) -> None:

@@ -115,18 +115,18 @@ def test_one_seed_has_no_interval_and_copies_of_a_seed_make_none_narrower() -> N
     assert share('abcde', sums) == share('abcdeabcdeabcde', [*sums, *sums, *sums])
 
 
-def test_strata_are_tables_of_some_subjects_and_groups_have_references_of_their_own() -> None:
+def test_groups_have_tables_and_references_of_their_own() -> None:
     rows = [Row(name, lambda _: {}, group=group) for group in 'AB' for name in ('ours', 'other')]
     results = {
         row.key: [{'hits': float(n + k), 'all': 10.0} for k in range(4)]
         for n, row in enumerate(rows)
     }
-    made = bench(rows, references=('ours',), strata={'first two': lambda s: s.seed in '01'})
+    made = bench(rows, references=('ours',))
     tables = bench_table('example', made, Judged(results, {}))['tables']
-    assert [t['title'] for t in tables] == ['A', 'A, first two', 'B', 'B, first two']
-    assert [t['subjects'] for t in tables] == [4, 2, 4, 2]
-    assert tables[2]['rows'][0]['values']['share']['value'] == pytest.approx(0.35)
-    assert tables[2]['rows'][1]['against']['ours']['share']['value'] == pytest.approx(0.1)
+    assert [t['title'] for t in tables] == ['A', 'B']
+    assert [t['subjects'] for t in tables] == [4, 4]
+    assert tables[1]['rows'][0]['values']['share']['value'] == pytest.approx(0.35)
+    assert tables[1]['rows'][1]['against']['ours']['share']['value'] == pytest.approx(0.1)
 
 
 def test_rows_are_ordered_by_a_figure_and_only_the_best_are_shown_beside_references() -> None:
@@ -197,23 +197,6 @@ def test_a_changed_flight_is_judged_anew(tmp_path: Path) -> None:
         (flight / 'bag').write_text(content)
         judge(made, tmp_path / 'kept')
     assert len(judged) == 2
-
-
-def test_a_row_that_measures_the_machine_is_judged_anew_beside_kept_ones(tmp_path: Path) -> None:
-    judged: list[str] = []
-
-    def take(name: str, _: Subject) -> Sums:
-        judged.append(name)
-        return {'hits': float(len(judged)), 'all': 1.0}
-
-    rows = [Row('kept', partial(take, 'kept')), Row('time', partial(take, 'time'), kept=False)]
-    shares: list[float] = []
-    for _ in range(2):
-        found = judge(bench(rows, 1, key='x'), tmp_path, 1, lambda share, _: shares.append(share))
-    assert judged == ['kept', 'time', 'time']
-    assert [found.results[name][0]['hits'] for name in ('kept', 'time')] == [1.0, 3.0]
-    assert 'time' not in (tmp_path / 'flight 0.json').read_text()
-    assert shares[-1] == 1.0
 
 
 def test_flights_of_one_name_are_refused(tmp_path: Path) -> None:
