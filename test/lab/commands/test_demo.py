@@ -54,14 +54,6 @@ def test_the_flight_alone_is_what_the_demo_plays_afterwards(
     assert (flight / 'flight.yaml').stat().st_mtime_ns == written
 
 
-def test_rates_and_levels_are_chosen_for_any_recording(
-    tmp_path: Path, played: list[ReplayRequest]
-) -> None:
-    assert run('--bag', tmp_path, '--out', tmp_path / 'out').exit_code == 0
-    assert run('--seconds', 0.5, '--out', tmp_path / 'out').exit_code == 0
-    assert [(request.live, request.optimise) for request in played] == [(True, True)] * 2
-
-
 def test_what_a_simulated_flight_saw_is_remembered_unless_no_pictures_are_wanted(
     tmp_path: Path, played: list[ReplayRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from bag_fixtures import recording, write_bag
+from bag_fixtures import write_bag
 from painted_flight import Seen, write_painted_flight
 from tiny_bundle import write_tiny_bundle
 from tiny_detector import write_tiny_detector
@@ -113,14 +113,6 @@ def test_a_corrupt_bundle_is_one_sentence(tmp_path: Path, flights: Path) -> None
     weights.unlink()
     assert str(weights) in refusal(run(bundle, flights, '--out', tmp_path / 'out'))
     assert 'no model bundle' in refusal(run(flights, flights, '--out', tmp_path / 'out'))
-
-
-def test_a_set_without_ground_truth_is_one_sentence(tmp_path: Path, bundle: Path) -> None:
-    write_bag(tmp_path / 'set' / 'only', messages=recording(0.5))
-    options = ('--configurations', 'full', '--jobs', 1)
-    sentence = refusal(run(bundle, tmp_path / 'set', *options, '--out', tmp_path / 'out'))
-    assert 'ground truth is needed' in sentence
-    assert 'only' in sentence
 
 
 def test_a_detector_alone_is_judged_in_a_table_and_as_json(tmp_path: Path) -> None:

@@ -51,9 +51,3 @@ def test_flights_without_truth_have_reports_but_no_table(tmp_path: Path, detecto
     assert (result.exit_code, result.stdout) == (0, '')
     assert 'ground truth' in result.stderr
     assert (tmp_path / 'out/only/report.html').is_file()
-
-
-def test_a_folder_without_flights_is_one_sentence(tmp_path: Path) -> None:
-    result = run(tmp_path, '--out', tmp_path / 'out')
-    assert (result.exit_code, result.stdout) == (1, '')
-    assert str(tmp_path) in result.stderr.splitlines()[-1]

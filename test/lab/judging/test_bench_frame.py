@@ -206,12 +206,6 @@ def test_flights_of_one_name_are_refused(tmp_path: Path) -> None:
         judge(made, tmp_path)
 
 
-def test_several_processes_give_the_same(tmp_path: Path) -> None:
-    rows = [Row('name', by_seed)]
-    alone = judge(bench(rows, 3, key='x'), tmp_path / 'one')
-    assert judge(bench(rows, 3, key='x'), tmp_path / 'two', jobs=2) == alone
-
-
 def test_a_row_that_cannot_be_measured_is_named_and_the_others_are_shown(tmp_path: Path) -> None:
     def missing(_: Subject) -> Sums:
         raise UnmeasuredError('the package is not installed')

@@ -29,7 +29,6 @@ from mmedge_ros.encoding.feature_grid import RADAR_GRID
 from mmedge_ros.encoding.unit_encoder import CameraEncoder, RadarEncoder, UnitEncoder
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_replay import OfflineReplay
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.report.report import decision_lines
@@ -205,9 +204,3 @@ def test_a_unit_that_cannot_be_encoded_fails_again_each_time(tmp_path: Path, bun
         record = replay(flight, PerceptionPipeline(), configuration(20.0, 'large', 25.0), NOMINAL)
         assert record.units[RADAR].failed == 1
         assert any('1 of 25 messages not used' in text for text in record.problems)
-
-
-def test_a_level_that_was_not_encoded_is_named(bag: Path, bundle: Path) -> None:
-    flight = encoded(bag, encoders(bundle), 'small')
-    with pytest.raises(ReplayError, match=r"camera unit 0 .* level 'large'"):
-        replay(flight, PerceptionPipeline(), configuration(20.0, 'large', 25.0), NOMINAL)

@@ -16,7 +16,6 @@ from mmedge_lab.judging.memory_truth import (
     owner_of,
     questions,
     scrubbed_until,
-    words_of,
 )
 from mmedge_lab.simulation.appearance import MoverLook
 from mmedge_lab.simulation.build import build_world
@@ -69,12 +68,6 @@ def test_words_that_fit_more_than_three_in_a_hundred_are_no_question(
     gallery = [seen(n, red if n < 3 else MoverLook('dog', 'brown')) for n in range(size)]
     asked = [(question.text, len(question.fitting)) for question in questions(gallery)]
     assert asked == ([('red car', 3)] if is_asked else [])
-
-
-def test_people_are_asked_for_by_what_they_wear() -> None:
-    look = MoverLook('cyclist', 'green', 'black', backpack=True)
-    assert words_of(look) == 'cyclist in a green top and black trousers'
-    assert words_of(MoverLook('car', 'white')) == 'white car'
 
 
 def test_a_gallery_has_one_flight_of_each_seed_and_all_flights_are_used() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hand_made_encoded_flight import PERIODS, encoded_flight
 from hand_made_schedules import constant_profile
-from hand_made_units import BEGIN_NS, MS, at
+from hand_made_units import MS, at
 
 from mmedge_lab.judging.encoded_flight import replay_encoded
 from mmedge_lab.judging.steered_replay import OptimiserSteering, stage_seconds
@@ -32,7 +32,6 @@ from mmedge_ros.core.data_types import (
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.replay import ReplayError
 from mmedge_ros.windows.audits import AuditParameters
 from mmedge_ros.windows.early_decision import Gating
 from mmedge_ros.windows.skip_control import SkipControl, SkipParameters
@@ -132,11 +131,6 @@ def test_it_hears_of_rests() -> None:
     record = flown(script, pipeline=gated_pipeline(gating))
     assert any(what == 'camera rests' for what, _ in script.told)
     assert record.units[CAMERA].skipped > 5
-
-
-def test_who_has_nothing_to_begin_with_is_refused() -> None:
-    with pytest.raises(ReplayError, match='no configuration to begin with'):
-        flown(Script([configuration(1, 2 * BEGIN_NS, 'small')]))
 
 
 @pytest.mark.parametrize(('learns', 'level'), [(True, 'small'), (False, 'large')])

@@ -100,12 +100,3 @@ def test_whoever_has_a_track_within_two_metres_is_placed_with_or_without_a_box(
     truth = film(lambda ms: [true_person()])
     sums, _ = judged(truth, [decided(end, radar) for end in range(100, 1000, 100)])
     assert (sums['placed'], sums['found']) == (9, 0)
-
-
-def test_one_track_places_one_person_only() -> None:
-    pair = [
-        true_person(1, BOX, (10.0, 0.5, 0.0)),
-        true_person(2, moved(BOX, 60.0), (10.0, -0.5, 0.0)),
-    ]
-    sums, _ = judged(film(lambda ms: pair), [decided(500, track(position=(10.0, 0.0, 0.9)))])
-    assert (sums['asked'], sums['placed']) == (2, 1)

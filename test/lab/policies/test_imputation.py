@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hand_made_rivals import going_on
@@ -74,12 +72,3 @@ def test_a_displacement_leads_from_one_box_to_the_other() -> None:
     old, new = Box(10.0, 20.0, 50.0, 120.0), Box(14.0, 10.0, 60.0, 130.0)
     [made] = moved_boxes([old], np.array([displacement(old, new)]))
     assert made == pytest.approx(new)
-
-
-def test_boxes_that_cannot_be_are_not_made_up() -> None:
-    nan = float('nan')
-    whole = person(300.0, 240.0)
-    broken = replace(whole, box=Box(nan, nan, nan, nan))
-    flat = replace(whole, box=Box(3.0, 3.0, 3.0, 3.0))
-    ready = {CAMERA: [picture(400.0, flat), picture(433.0, broken, flat, whole)]}
-    assert middles(going_on().impute(missing(466.0), ready)) == pytest.approx([300.0])

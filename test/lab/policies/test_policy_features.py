@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,20 +60,6 @@ def test_scans_are_put_into_numbers() -> None:
     )
     assert result.returns_change == result.returns_news == pytest.approx(math.log(2.0))
     assert result.moving == pytest.approx(math.log(2.0))
-
-
-def test_embeddings_are_compared_where_there_are_any() -> None:
-    def with_embedding(of: UnitFeatures, *values: float) -> UnitFeatures:
-        return replace(of, embedding=np.array(values, np.float32))
-
-    result = asked(
-        with_embedding(picture(300.0), 1.0, 0.0),
-        with_embedding(picture(400.0), 0.0, 1.0),
-        with_embedding(scan(400.0), 0.0, 2.0),
-    )
-    assert (result.has_embeddings, result.picture_change) == (1.0, 1.0)
-    assert result.consistency == pytest.approx(1.0)
-    assert asked(picture(300.0), scan(300.0)).has_embeddings == 0.0
 
 
 def test_what_cannot_be_meant_stays_finite() -> None:

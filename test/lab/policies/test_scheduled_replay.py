@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hand_made_encoded_flight import PERIODS, encoded_flight
 from hand_made_schedules import FakeImputer, constant_profile, end_of, settings
-from hand_made_units import at, person
+from hand_made_units import person
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.policies.pipelined import Pipelined
@@ -44,26 +44,6 @@ def test_what_the_pipeline_decides_itself_is_what_its_schedule_gives() -> None:
         )
 
     assert content(again) == content(record)
-
-
-def test_no_unit_is_known_to_a_decision_that_did_not_use_it() -> None:
-    schedule = blocking(1.0)
-    # The third person is first seen at 1.3 s; without those pictures nobody knows of them.
-    blind = replace(
-        schedule,
-        decisions=tuple(
-            replace(
-                d,
-                uses=tuple(u for u in d.uses if u.modality == RADAR or u.sequence < 38),
-            )
-            for d in schedule.decisions
-        ),
-    )
-    seeing = replay_schedule(flight(), schedule, PerceptionPipeline())
-    not_seeing = replay_schedule(flight(), blind, PerceptionPipeline())
-    assert len(seeing.decisions[-1].tracks) == 3
-    assert len(not_seeing.decisions[-1].tracks) == 2
-    assert not_seeing.decisions[-1].newest_ns[CAMERA] < at(1290.0)
 
 
 def test_the_record_has_all_that_latency_figures_are_made_of() -> None:

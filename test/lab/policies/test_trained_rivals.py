@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hand_made_rivals import constant_network, plugins_for
+from hand_made_rivals import plugins_for
 from tiny_bundle import write_tiny_bundle
 
 from mmedge_lab.judging import EvaluationError
@@ -19,8 +19,6 @@ from mmedge_lab.policies.trained_choosers import TrainedGate, TrainedSelector
 from mmedge_lab.policies.trained_rivals import (
     INDEX,
     bundle_rivals,
-    network_bytes,
-    network_from,
     read_rivals,
     write_rivals,
 )
@@ -103,29 +101,6 @@ def test_a_wrong_entry_is_named(
     change(folder, rival, **entries)
     with pytest.raises(EvaluationError, match=words):
         read_rivals(folder, bundle)
-
-
-@pytest.mark.parametrize('content', ['', '[]', '{"format": 1}', '{"format": 9, "rivals": {}}'])
-def test_an_index_that_is_none_is_refused(folder: Path, bundle: Path, content: str) -> None:
-    (folder / INDEX).write_text(content)
-    with pytest.raises(EvaluationError, match=r'rivals\.json'):
-        read_rivals(folder, bundle)
-
-
-def test_a_network_for_other_inputs_or_outputs_is_refused() -> None:
-    content = network_bytes(constant_network(2, 1.0), ('a', 'b'))
-    assert network_from(content, ('a', 'b'), 1, 'it').outputs(np.zeros(2)) == pytest.approx([1.0])
-    with pytest.raises(EvaluationError, match='other fields'):
-        network_from(content, ('a', 'c'), 1, 'it')
-    with pytest.raises(EvaluationError, match='other fields'):
-        network_from(content, ('b', 'a'), 1, 'it')
-    with pytest.raises(EvaluationError, match='weights2'):
-        network_from(content, ('a', 'b'), 2, 'it')
-    with pytest.raises(EvaluationError, match='is no network'):
-        network_from(content[:100], ('a', 'b'), 1, 'it')
-    infinite = network_bytes(constant_network(2, float('inf')), ('a', 'b'))
-    with pytest.raises(EvaluationError, match='not finite'):
-        network_from(infinite, ('a', 'b'), 1, 'it')
 
 
 @pytest.mark.parametrize('name', ['flight_people', 'fused_people'])

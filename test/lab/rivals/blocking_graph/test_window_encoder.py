@@ -55,15 +55,6 @@ def test_each_window_is_encoded_anew_and_each_unit_leaves_once() -> None:
     assert rig.worker.encoded == 6
 
 
-def test_a_unit_that_is_heard_of_after_its_window_was_begun_is_not_waited_for() -> None:
-    rig = Rig(WindowEncoderWorker)
-    rig.offer(0)
-    rig.window(100)
-    rig.offer(1)
-    assert rig.outcomes(UnitOutcome.RECEIVED) == [0]
-    assert rig.window(200) == ([0, 1], [1])
-
-
 def test_with_a_cache_only_what_is_new_is_encoded() -> None:
     rig = Rig(CachedWindowEncoderWorker)
     rig.offer(0, 1, 2, 3)

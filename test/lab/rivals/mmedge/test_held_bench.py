@@ -16,7 +16,6 @@ from mmedge_lab.rivals.mmedge.held_bench import (
     Condition,
     _derived,
     bench,
-    best_held,
     in_phases,
 )
 
@@ -33,17 +32,6 @@ RESULTS = {
     f'{STEPS.name}: {name}': [in_phases(phases), in_phases(phases)]
     for name, phases in PHASES.items()
 } | {f'{HALF.name}: {name}': [in_phases(phases[1:])] for name, phases in PHASES.items()}
-
-
-def test_the_best_fixed_configuration_is_one_that_keeps_the_limit() -> None:
-    # Under steps 2 % of its windows are late; with half of the processor 4 %.
-    assert best_held(RESULTS, STEPS) == 'slow'
-    assert best_held(RESULTS, HALF) == 'fast'
-    late = {
-        f'{HALF.name}: {name}': [in_phases([phase(v, late=50.0)])]
-        for name, v in (('a', 1.0), ('b', 2.0))
-    }
-    assert best_held(late, HALF) == 'b'
 
 
 def test_the_clairvoyant_takes_the_best_in_each_phase() -> None:

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from mmedge_lab.commands.main import model_app
 from mmedge_lab.rivals.nanomind.quantised_bundle import Brick, give_up_stages, replace_files
 from mmedge_lab.rivals.nanomind.stage_precision import Candidate, Stage
-from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.encoding.opened_levels import HeldLevel
@@ -66,16 +65,6 @@ def test_chosen_files_take_their_places_in_the_manifest_and_open_in_flight(tmp_p
     white[60:160, 100:150] = 255
     (seen,) = open_detector(bundle, None, 'l0').detect(white).detections
     assert seen.score == pytest.approx(0.6, abs=0.01)
-
-
-def test_a_precision_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    bundle = write_tiny_bundle(tmp_path / 'tiny')
-    manifest = bundle / 'manifest.yaml'
-    content = yaml.safe_load(manifest.read_text())
-    content['camera']['levels']['small']['precision'] = 'int3'
-    manifest.write_text(yaml.safe_dump(content))
-    with pytest.raises(EncodingError, match=r'small\.precision .*int3.*fp32, fp16, int8'):
-        load_bundle(bundle)
 
 
 def test_a_bundle_without_convolutions_is_copied_and_every_stage_says_why(

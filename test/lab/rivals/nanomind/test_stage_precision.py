@@ -44,20 +44,6 @@ def test_a_convolution_becomes_whole_numbers_that_put_out_nearly_the_same(tmp_pa
     assert 'QLinearConv' in nodes
 
 
-def test_a_stage_without_a_convolution_stays_and_says_why(tmp_path: Path) -> None:
-    shape = (1, 8, 20, 20)
-    path = write_graph(
-        tmp_path / 'stage.onnx',
-        [helper.make_node('Relu', ['x'], ['y'])],
-        {'x': shape},
-        {'y': shape},
-    )
-    found = {one.precision: one for one in candidates(stage_of(path), tmp_path, 'cpu')}
-    assert 'no convolution' in found['int8'].problem
-    assert math.isnan(found['int8'].seconds)
-    assert found['int8'].path == path
-
-
 @pytest.mark.parametrize(
     ('fp16', 'int8', 'kept'),
     [(1.0, 0.85, 'int8'), (0.7, 0.85, 'fp16'), (1.0, 0.95, 'fp32'), (math.nan, math.nan, 'fp32')],

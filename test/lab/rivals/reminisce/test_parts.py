@@ -10,7 +10,6 @@ import pytest
 from hand_made_crops import painted_crops
 from tiny_stages import write_camera_stages
 
-from mmedge_lab.judging import EvaluationError
 from mmedge_lab.rivals.reminisce.batching import Way, grouped, one_group, refilled
 from mmedge_lab.rivals.reminisce.crop_encoder import CropEncoder, Embedded
 from mmedge_lab.rivals.reminisce.exit_choice import (
@@ -80,11 +79,6 @@ def test_refining_leads_to_what_the_deeper_exit_says(encoder: CropEncoder) -> No
     assert made[ACTIVATION].bytes > made[THUMBNAIL].bytes > 100.0
 
 
-def test_a_bundle_without_a_recogniser_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match='no recogniser of simulated objects'):
-        CropEncoder(default_detector('fused_people'), tmp_path)
-
-
 # ------------------------------------------------------------------------------ orders
 
 
@@ -97,12 +91,6 @@ def test_every_item_runs_the_stages_up_to_its_exit_in_their_order(order, size: i
         for item in items:
             seen.setdefault(item, []).append(stage)
     assert seen == {item: list(range(exit_)) for item, exit_ in enumerate(EXITS)}
-
-
-def test_refilled_batches_take_the_deepest_stage_that_is_full() -> None:
-    runs = [(stage, list(items)) for stage, items in refilled(np.array([3, 3, 1, 3, 3]), 2)]
-    begun = [(0, [0, 1]), (1, [0, 1]), (2, [0, 1]), (0, [2, 3]), (0, [4])]
-    assert runs == [*begun, (1, [3, 4]), (2, [3, 4])]
 
 
 def test_what_decides_is_asked_after_every_stage_but_the_last(encoder: CropEncoder) -> None:

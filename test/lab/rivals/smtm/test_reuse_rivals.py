@@ -64,11 +64,6 @@ def test_held_boxes_are_those_of_the_encoded_picture_before() -> None:
             assert after.image_size == (640, 480)
 
 
-def test_nothing_is_shown_where_the_tracker_predicts() -> None:
-    _, features = encoded(PREDICTED)
-    assert all(bool(f.detections) != f.followed for f in features)
-
-
 def test_the_other_pictures_are_encoded_at_the_cheaper_level() -> None:
     full, features = encoded(CHEAPER)
     levels = [configuration.level for _, configuration, _ in full.calls]

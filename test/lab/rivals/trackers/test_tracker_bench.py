@@ -63,12 +63,6 @@ def test_all_trackers_follow_people_who_stay_in_sight() -> None:
         assert of_tracker['minutes'] == pytest.approx(2 * SECONDS / 60.0, rel=0.02)
 
 
-def test_who_is_hidden_for_long_does_not_count_for_ids_per_person() -> None:
-    for begin, counted in ((3500, 2), (2500, 1)):
-        sums = track_flight(OURS, detected(hidden=[(begin, 5000)]))
-        assert sums['people'] == counted
-
-
 def test_a_rival_is_judged_in_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     class Every:
         """Follows boxes by their places in the picture."""
