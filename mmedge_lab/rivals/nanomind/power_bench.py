@@ -42,44 +42,29 @@ OURS, PRINTED, BELOW = (
 )
 # Shares of the time of a picture encoded at medium, as measured (docs/results/reuse.md).
 SMALL_SHARE, FOLLOW_SHARE = 0.54, 0.10
+# Processor time of a picture at medium, and watts of a busy core and of the rotors.
+ENCODE_MS, WATTS, HOVER_WATTS = 10.4, 3.0, 270.0
 _DISCHARGE = 'over a discharge'
 
 
-def bench(
-    request: BenchRequest,
-    *,
-    profile: str = '',
-    encode_ms: float = 10.4,
-    watts: float = 3.0,
-    hover_watts: float = 270.0,
-) -> Bench:
+def bench(request: BenchRequest, *, profile: str = '') -> Bench:
     """Fly a battery from full to nearly empty by several rules.
 
     :param profile: file of service times; nominal ones without it, every level alike
-    :param encode_ms: processor time of a picture at medium
-    :param watts: of a busy core, for the energy model
-    :param hover_watts: of the rotors, for the flight time that saved energy gives
     """
     bundle, subjects = bundle_of(request.detector, profile), request.flights()
     found = flown(discharge())
     hours = float(found.times[-1]) / 3600.0
-    rows = [
-        Row(r.name, partial(_judged, r, encode_ms), r.words, levels=(r.level,))
-        for r in power_rows()
-    ]
+    rows = [Row(r.name, partial(_judged, r), r.words, levels=(r.level,)) for r in power_rows()]
     figures = {
         # What is left of what doing nothing sees.
         'streaming_mean_iou': FIGURES['streaming_mean_iou']._replace(relative=True),
         'recall': FIGURES['recall'],
         'idf1': FIGURES['idf1'],
         'encoder': Figure('encoder ms per s', 'encoder_ms', 'seconds', 1, relative=True),
-        'energy': Figure('Wh, model', 'discharge_ms', 'seconds', scale=1e-3 * watts * hours),
+        'energy': Figure('Wh, model', 'discharge_ms', 'seconds', scale=1e-3 * WATTS * hours),
         'gained': Figure(
-            'longer flight, s',
-            'spared_ms',
-            'seconds',
-            1,
-            scale=3.6 * hours * watts / hover_watts,
+            'longer flight, s', 'spared_ms', 'seconds', 1, scale=3.6 * hours * WATTS / HOVER_WATTS
         ),
     }
     return Bench(
@@ -89,19 +74,19 @@ def bench(
         subjects,
         FlightOpener(bundle, with_greys=True),
         references=(NOTHING,),
-        key=f'{bundle.digest} {encode_ms}',
+        key=bundle.digest,
         about={
             **bundle_about(bundle, subjects),
-            'energy': f'a model: {encode_ms:g} ms per picture at {watts:g} W',
+            'energy': f'a model: {ENCODE_MS:g} ms per picture at {WATTS:g} W',
         },
         derive=partial(_over_a_discharge, found),
         notes=lambda _: [f'{r}: {change_words(flown(discharge(r)))}' for r in REPORTS],
     )
 
 
-def _judged(row: PowerRow, encode_ms: float, of: JudgedFlight) -> Sums:
+def _judged(row: PowerRow, of: JudgedFlight) -> Sums:
     sums = of.sums(replay_power_row(of.flight, row, of.pipeline(), of.bundle.profile))
-    return {**sums, 'encoder_ms': encode_ms * encoder_pictures(row.name, sums)}
+    return {**sums, 'encoder_ms': ENCODE_MS * encoder_pictures(row.name, sums)}
 
 
 def encoder_pictures(row: str, sums: Sums) -> float:

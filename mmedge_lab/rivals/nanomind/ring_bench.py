@@ -25,6 +25,8 @@ from mmedge_ros.ros.sessions.picture_ends import CAMERA, ENCODER, IMAGE, RING, P
 
 SIZES = {'VGA': (640, 480), '1080p': (1920, 1080)}
 WAYS = (RING, IMAGE)
+# Pictures per second.
+RATE = 30.0
 _GRACE = 5.0
 _FIGURES = {
     'camera': Figure('camera ms', 'camera', digits=2, relative=True),
@@ -40,20 +42,17 @@ class BenchError(MmedgeError):
     """One of the two ends broke down."""
 
 
-def bench(
-    request: BenchRequest, *, rounds: int = 3, seconds: float = 8.0, rate: float = 30.0
-) -> Bench:
+def bench(request: BenchRequest, *, rounds: int = 3, seconds: float = 8.0) -> Bench:
     """Measure what a raw picture costs from camera to encoder: through the ring, and as Image.
 
     :param rounds: measurements of each way, in turn
     :param seconds: length of each
-    :param rate: pictures per second
     """
     length = min(seconds, 2.0) if request.quick else seconds
     rows = [
         Row(
             way,
-            partial(_measure, PictureWay(way, *size, rate, f'/ring_bench_{os.getpid()}'), length),
+            partial(_measure, PictureWay(way, *size, RATE, f'/ring_bench_{os.getpid()}'), length),
             group=name,
         )
         for name, size in SIZES.items()
@@ -65,7 +64,7 @@ def bench(
         _FIGURES,
         request.repetitions(rounds),
         references=(IMAGE,),
-        about={'pictures per second': f'{rate:g}', 'seconds of a round': f'{length:g}'},
+        about={'pictures per second': f'{RATE:g}', 'seconds of a round': f'{length:g}'},
     )
 
 

@@ -81,13 +81,14 @@ _DEALT, _FIXED, _AS_IT_IS, _AS_THEY_COME = (
 )
 _ASKED_AT_END, _COARSE = 'asked at the end', 'coarse'
 _DEALS, _FEWEST_SCENES = 5, 2
+# Of a busy core, for joules: a model.
+WATTS = 3.0
 
 
-def bench(request: BenchRequest, *, large: str = 'fused_people', watts: float = 3.0) -> Bench:
+def bench(request: BenchRequest, *, large: str = 'fused_people') -> Bench:
     """Compare the parts of Reminisce with their controls: what is found, time and memory.
 
     :param large: bundle whose largest camera level is loaded stage by stage; '' leaves that out
-    :param watts: of a busy core, for joules: a model
     """
     bundle = default_detector(request.detector or 'flight_people')
     folder = request.input(0, 'a folder of crops')
@@ -101,7 +102,7 @@ def bench(request: BenchRequest, *, large: str = 'fused_people', watts: float = 
         with TemporaryDirectory() as copies:
             encoder = CropEncoder(bundle, Path(copies))
             fits, margins, judges = (encoder.embed(part, lambda _: None) for part in parts)
-            made = PartsBench(encoder, parts[2], judges, fits, margins, scale, watts)
+            made = PartsBench(encoder, parts[2], judges, fits, margins, scale)
             return made.rows(stages)
 
     scenes = sorted(set(parts[2].scenes.tolist()))
@@ -115,7 +116,7 @@ def bench(request: BenchRequest, *, large: str = 'fused_people', watts: float = 
             'bundle': bundle.name,
             'crops': f'{len(parts[2].crops)} judge, {len(parts[0].crops)} are fitted on, '
             f'{len(parts[1].crops)} choose margins',
-            'energy': f'{watts:g} W times processor time',
+            'energy': f'{WATTS:g} W times processor time',
         },
         derive=rows,
     )
@@ -148,7 +149,6 @@ class PartsBench:
     learned: Embedded
     held: Embedded
     scale: Scale
-    watts: float
 
     def rows(self, large: Sequence[Path]) -> dict[Row, Sequence[Sums]]:
         """Judge every part.
@@ -313,8 +313,7 @@ class PartsBench:
         seconds = seconds_of(list(ways.values()), self.encoder, blobs, self.scale.rounds)
         for (group, name), taken in zip(ways, seconds.T.tolist(), strict=True):
             rounds = [
-                {'timed': float(count), 'seconds': one, 'joules': self.watts * one}
-                for one in taken
+                {'timed': float(count), 'seconds': one, 'joules': WATTS * one} for one in taken
             ]
             yield group, name, self._rounds(rounds)
 
