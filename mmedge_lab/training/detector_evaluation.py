@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mmedge_lab.judging.detector_accuracy import DetectorAccuracy, judge_detector
-from mmedge_lab.training import Report
-from mmedge_lab.training.flight_pictures import count_pictures, labelled_pictures
+from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
+from mmedge_ros.replay import BagError
+from mmedge_ros.replay.bag import Bag
+from mmedge_ros.replay.bag_storage import TopicInfo
+from mmedge_ros.replay.bag_topics import choose_topics
 from mmedge_ros.replay.ground_truth import PERSON, TrueFrame
-from mmedge_ros.sensing.camera.image import Picture
+from mmedge_ros.replay.recorded_truth import read_truth
+from mmedge_ros.replay.wire_formats import header_stamp_ns
+from mmedge_ros.sensing import SensingError
+from mmedge_ros.sensing.camera.image import Picture, decode_image
 
 # Average precision needs the weak detections too; weaker ones only cost time.
 _LOWEST_SCORE = 0.01
@@ -23,12 +30,64 @@ PICTURES = 1500
 _DIGITS = 4
 
 
+class LabelledPicture(NamedTuple):
+    """A recorded picture, (H, W, 3) uint8 BGR, and all that is true at its stamp."""
+
+    image: Picture
+    truth: TrueFrame
+
+
+def labelled_pictures(
+    flights: Sequence[Path], pictures: int, on_share: OnShare = lambda _: None
+) -> Iterator[LabelledPicture]:
+    """Yield pictures spread evenly over flights: at least so many, where there are as many.
+
+    Damaged pictures, and those whose stamp no true scene belongs to, are passed over.
+
+    :raises TrainingError: if a flight has no ground truth
+    :raises BagError: if one cannot be read or has no camera
+    """
+    with ExitStack() as opened:
+        bags = [opened.enter_context(Bag(flight)) for flight in flights]
+        cameras = [_camera(bag) for bag in bags]
+    step = max(sum(camera.count for camera in cameras) // max(pictures, 1), 1)
+    for number, (flight, camera) in enumerate(zip(flights, cameras, strict=True)):
+        with Bag(flight) as bag:
+            truth = read_truth(bag)
+            if truth is None or not truth.scenes:
+                why = 'none that can be used' if truth else 'none'
+                raise TrainingError(
+                    f'{flight}: ground truth is needed, and this recording has {why}; use flights '
+                    'made by `mmedge simulate`'
+                )
+            for message in bag.messages([camera.name]):
+                if message.index % step:
+                    continue
+                scene = truth.frame_at(header_stamp_ns(message.raw))
+                if scene is None:
+                    continue
+                try:
+                    image = decode_image(bag.deserialize(message))
+                except SensingError:
+                    continue
+                yield LabelledPicture(image, scene)
+                on_share((number + message.index / camera.count) / len(flights))
+        on_share((number + 1) / len(flights))
+
+
+def _camera(bag: Bag) -> TopicInfo:
+    name = choose_topics(bag.topics).camera
+    if name is None:
+        raise BagError(f'{bag.path} has no camera; a detector needs pictures')
+    return next(topic for topic in bag.topics if topic.name == name)
+
+
 def evaluate_detector(
     detector: Path,
     flights: Sequence[Path],
     pictures: int = PICTURES,
     level: str = '',
-    on_progress: OnShare | None = None,
+    on_progress: OnShare = lambda _: None,
 ) -> DetectorAccuracy:
     """Run a detector on pictures spread evenly over flights and compare with their truth.
 
@@ -39,20 +98,9 @@ def evaluate_detector(
     :raises BagError: if a flight cannot be read
     """
     parameters = DetectorParameters(score_threshold=_LOWEST_SCORE, labels=(PERSON,))
-    opened, total = open_detector(detector, parameters, level), count_pictures(flights)
-    step = max(1, total // max(pictures, 1))
-
-    def chosen() -> Iterator[tuple[Picture, TrueFrame]]:
-        count = 0
-        for flight in flights:
-            for image, truth in labelled_pictures(flight, step):
-                yield image, truth
-                count += 1
-                if on_progress:
-                    on_progress(min(count * step / max(total, 1), 1.0))
-
+    opened = open_detector(detector, parameters, level)
     opened.warm_up()
-    return judge_detector(opened, chosen())
+    return judge_detector(opened, labelled_pictures(flights, pictures, on_progress))
 
 
 def accuracy_by_set(

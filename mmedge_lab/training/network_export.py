@@ -55,25 +55,19 @@ def export_detector(
     :raises TrainingError: if the file does not put out what the network does
     :raises OSError: if the file cannot be written
     """
+    import torch
+
     write_onnx(copy.deepcopy(network).float().cpu().eval(), target, size)
     store_as_float16(target)
-    return check_export(lambda blob: _run_torch(network, blob), target, size, pictures)
+    session, device = open_session(target), next(network.parameters()).device
 
+    def wanted(blob: Blob) -> dict[str, Any]:
+        with torch.no_grad():
+            found = network(torch.from_numpy(blob.astype(np.float32)).to(device))[0]
+        return {'detections': found.cpu().numpy()}
 
-def check_export(
-    answer: Callable[[Blob], NDArray[np.float32]],
-    target: Path,
-    size: tuple[int, int],
-    pictures: Sequence[Picture],
-) -> ExportCheck:
-    """Compare an ONNX file with the network it was made from.
-
-    :param answer: the network: (1, 3, H, W) to (1, 4 + classes, cells), boxes in px first
-    :raises TrainingError: if they differ by more than rounding explains
-    """
-    session = open_session(target)
-    return _compared(
-        lambda blob: {'detections': answer(blob)},
+    return check_export(
+        wanted,
         lambda blob: {'detections': session.run(['detections'], {'images': blob})[0]},
         Letterbox(size, UltralyticsHead.style, np.float32),
         pictures,
@@ -121,18 +115,6 @@ def export_camera_level(
         made = write_graph(stage, inputs, stage.writes, path, facts)
         tensors.update(zip(stage.writes, made, strict=True))
         paths.append(path)
-    return paths, check_stages(whole, paths, size, pictures)
-
-
-def check_stages(
-    whole: Any, paths: Sequence[Path], size: tuple[int, int], pictures: Sequence[Picture]
-) -> ExportCheck:
-    """Compare the stages of a camera level with the network they were made from.
-
-    :param whole: a ``CameraLevelNetwork``
-    :raises TrainingError: if they differ by more than rounding explains
-    """
-    import torch
 
     def wanted(blob: Blob) -> dict[str, Any]:
         with torch.no_grad():
@@ -141,10 +123,10 @@ def check_stages(
 
     canvas = Canvas.in_input(CANVAS, size)
     letterbox = Letterbox(size, UltralyticsHead.style, np.float32, canvas)
-    return _compared(wanted, TappedNetwork(paths).run, letterbox, pictures)
+    return paths, check_export(wanted, TappedNetwork(paths).run, letterbox, pictures)
 
 
-def _compared(
+def check_export(
     wanted: Callable[[Blob], Mapping[str, Any]],
     exported: Callable[[Blob], Mapping[str, Any]],
     letterbox: Letterbox,
@@ -248,10 +230,18 @@ def store_as_float16(path: Path) -> None:
     onnx.save(model, str(path))
 
 
-def _run_torch(network: Any, blob: Blob) -> NDArray[np.float32]:
-    import torch
+def greatest_difference(
+    wanted: NDArray[np.floating], made: NDArray[np.floating], largest: float, what: str
+) -> float:
+    """Return how far an exported network is off, as a share of the greatest value.
 
-    device = next(network.parameters()).device
-    with torch.no_grad():
-        output = network(torch.from_numpy(blob.astype(np.float32)).to(device))[0]
-    return np.asarray(output.cpu().numpy(), np.float32)
+    :param what: was exported
+    :raises TrainingError: if it is more than ``largest``, or not a number
+    """
+    apart = float(np.abs(wanted - made).max() / max(float(np.abs(wanted).max()), 1.0))
+    if not apart <= largest:
+        raise TrainingError(
+            f'the exported {what} differs from the trained one by {apart:.2%}; it is not used. '
+            'Export again with the pinned versions of torch and onnx'
+        )
+    return apart

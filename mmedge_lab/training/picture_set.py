@@ -9,7 +9,6 @@ small or too hidden to be required, but must not be taught to be background.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +28,9 @@ from mmedge_ros.report.truth_matching import MINIMUM_HEIGHT, MINIMUM_VISIBILITY
 from mmedge_ros.sensing.camera.image import Picture
 
 CLASSES = LABELS
-INDEX = 'index.json'
+# What a simulated set was made from.
+FACTS = 'index.json'
 _PICTURES = ('.jpg', '.jpeg', '.png')
-_INDEXED = ('digest', 'pictures', 'flights', 'objects')
 
 Labels = NDArray[np.float32]
 
@@ -83,32 +82,17 @@ class PictureSet:
         return Labelled(np.asarray(image, np.uint8), objects, ignored)
 
 
-def write_index(folder: Path, pictures: PictureSet) -> None:
-    """Write what a folder of numbered pictures holds, for ultralytics and for `open_pictures`.
+def begin_pictures(folder: Path) -> None:
+    """Make the folders of a set, and say of it what ultralytics wants to know.
 
-    :raises OSError: if it cannot be written
+    :raises OSError: if they cannot be written
     """
+    for name in ('images', 'labels', 'ignored'):
+        (folder / name).mkdir(parents=True, exist_ok=True)
     description = {'path': '.', 'train': 'images', 'val': 'images'}
     (folder / 'data.yaml').write_text(
         yaml.safe_dump({**description, 'names': dict(enumerate(CLASSES))}, sort_keys=False)
     )
-    facts = (pictures.digest, len(pictures), pictures.flights, pictures.objects)
-    index = dict(zip(_INDEXED, facts, strict=True))
-    (folder / INDEX).write_text(json.dumps(index, indent=1))
-
-
-def numbered_files(count: int) -> list[str]:
-    """Return the files of so many pictures as `picture_files` names them."""
-    return [f'{number:06d}.jpg' for number in range(count)]
-
-
-def indexed_pictures(folder: Path) -> PictureSet | None:
-    """Open a folder that is whole and says so; None for any other."""
-    known = read_index(folder / INDEX)
-    if not {*_INDEXED} <= set(known):
-        return None
-    digest, count, flights, objects = (known[name] for name in _INDEXED)
-    return PictureSet(folder, digest, numbered_files(count), flights, objects)
 
 
 def open_pictures(folder: Path) -> PictureSet:
@@ -116,40 +100,25 @@ def open_pictures(folder: Path) -> PictureSet:
 
     :raises TrainingError: if it holds none, or classes that are not ours
     """
-    known = indexed_pictures(folder)
-    if known is not None:
-        return known
     paths = sorted(p for p in (folder / 'images').glob('*') if p.suffix in _PICTURES)
     if not paths:
         raise TrainingError(
             f'{folder} holds no pictures to learn from; `mmedge simulate FOLDER --set scenes` '
             'makes some, or name a folder with images/NAME.jpg beside labels/NAME.txt'
         )
-    files = [path.name for path in paths]
-    objects = counted(folder, files)
-    digest = hashlib.sha256()
+    counts, digest = dict.fromkeys(CLASSES, 0), hashlib.sha256()
     for path in paths:
-        labels = _rows(folder / 'labels' / path.name)
-        digest.update(f'{path.name} {path.stat().st_size} {labels.tolist()}'.encode())
-    facts = [{'name': folder.name}]
-    return PictureSet(folder, digest.hexdigest(), files, facts, objects)
-
-
-def counted(folder: Path, files: Sequence[str]) -> dict[str, int]:
-    """Count the objects to be detected by class.
-
-    :raises TrainingError: if labels are damaged, or of classes that are not ours
-    """
-    counts = dict.fromkeys(CLASSES, 0)
-    for name in files:
-        path = folder / 'labels' / name
+        file = (folder / 'labels' / path.name).with_suffix('.txt')
         try:
-            for row in _rows(path).tolist():
+            labels = _rows(file)
+            for row in labels.tolist():
                 counts[CLASSES[int(row[0])]] += 1
         except (ValueError, IndexError) as err:
             classes = ', '.join(f'{n} {label}' for n, label in enumerate(CLASSES))
-            raise _damaged(path.with_suffix('.txt'), f'{err}; classes are {classes}') from err
-    return counts
+            raise _damaged(file, f'{err}; classes are {classes}') from err
+        digest.update(f'{path.name} {path.stat().st_size} {labels.tolist()}'.encode())
+    facts = read_index(folder / FACTS) or {'name': folder.name}
+    return PictureSet(folder, digest.hexdigest(), [p.name for p in paths], [facts], counts)
 
 
 def _rows(path: Path) -> Labels:

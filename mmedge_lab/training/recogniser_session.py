@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from mmedge_lab.simulation.flight_folder import SIMULATOR_VERSION
 from mmedge_lab.simulation.world import LABELS
-from mmedge_lab.training import Report, TrainingError, part_of
+from mmedge_lab.training import Report, part_of
 from mmedge_lab.training.bundle_files import enter_section, file_entry, new_bundle, require_free
 from mmedge_lab.training.checkpoint import work_beside, work_folder
 from mmedge_lab.training.crop_set import CropSet, fitted_on, judged, learned, write_crops
-from mmedge_lab.training.network_export import write_graph
+from mmedge_lab.training.network_export import greatest_difference, write_graph
 from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork
 from mmedge_lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, label_of
 from mmedge_lab.training.recogniser_training import (
@@ -212,12 +212,7 @@ def check_export(network: RecogniserNetwork, stages: Sequence[Path], crops: Crop
         inputs = plain_inputs(crop[None]).numpy()
         found = classifier.network.run(inputs)
         made = np.concatenate((found[LOGITS][0], found[ATTRIBUTE_OUTPUT][0]))
-        scale = max(float(np.abs(logits).max()), 1.0)
-        if not np.abs(made - logits).max() <= _LARGEST_DIFFERENCE * scale:
-            raise TrainingError(
-                'the exported recogniser differs from the trained one by more than rounding '
-                'explains; export again with the pinned versions of torch and onnx'
-            )
+        greatest_difference(logits, made, _LARGEST_DIFFERENCE, 'recogniser')
 
 
 def _of_each_class(crops: CropSet) -> CropSet:

@@ -8,7 +8,6 @@ instant two consecutive pictures are taken, of which the second follows a camera
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,12 +23,11 @@ from mmedge_lab.simulation.standard_sets import SCENES, scene_set
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.checkpoint import read_index
 from mmedge_lab.training.picture_set import (
+    FACTS,
     PictureSet,
-    counted,
-    indexed_pictures,
-    numbered_files,
+    begin_pictures,
+    open_pictures,
     picture_files,
-    write_index,
 )
 from mmedge_lab.worker_processes import OnShare, WorkError, do_works
 from mmedge_ros import MmedgeError
@@ -40,7 +38,6 @@ _PICTURES = 2 * PAIRS
 _LAYOUT = 1  # raise it when the same scenes give other files
 # A process has to start first: it draws so many scenes.
 SCENES_EACH = 20
-_FOLDERS = ('images', 'labels', 'ignored')
 _BEGUN = 'scenes.json'
 _INSTANTS = 51  # random stream, see `scenario.Stream`
 
@@ -61,24 +58,30 @@ def write_scene_pictures(
     :raises TrainingError: if the folder holds something else or cannot be written
     """
     made_from = {'layout': _LAYOUT, 'simulator': SIMULATOR_VERSION, 'pairs': PAIRS}
-    digest = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()
-    count = scenes * _PICTURES
-    known = indexed_pictures(folder)
-    if known is not None and (known.digest, len(known)) == (digest, count):
-        return known
     try:
-        _begin(folder, made_from)
-        draw_scenes(scenes, partial(_write_scenes, folder), jobs, report)
-        facts = [{'name': 'scenes', 'scenes': scenes, 'simulator': SIMULATOR_VERSION}]
-        files = numbered_files(count)
-        written = PictureSet(folder, digest, files, facts, counted(folder, files))
-        write_index(folder, written)
+        if not folder.is_dir() or not any(folder.iterdir()):
+            begin_pictures(folder)
+            (folder / _BEGUN).write_text(json.dumps(made_from))
+        elif read_index(folder / _BEGUN) != made_from:
+            raise TrainingError(
+                f'{folder} holds something else, or scenes of another version; name another '
+                'folder, or remove that one'
+            )
+        draw_scenes(
+            scenes,
+            partial(_write_scenes, folder),
+            jobs,
+            report,
+            is_done=lambda first: _last_file(folder, min(first + SCENES_EACH, scenes)).is_file(),
+        )
+        facts = {'name': 'scenes', 'scenes': scenes, 'simulator': SIMULATOR_VERSION}
+        (folder / FACTS).write_text(json.dumps(facts))
     except OSError as err:
         raise TrainingError(
             f'{err.filename or folder}: {err.strerror or err}; make room there and run the same '
             'command again: it goes on where this one ended'
         ) from err
-    return written
+    return open_pictures(folder)
 
 
 def draw_scenes(
@@ -115,32 +118,22 @@ def draw_scenes(
         raise TrainingError(f'{err.name}: {err}') from err
 
 
-def _begin(folder: Path, made_from: dict[str, int]) -> None:
-    """Make the folder, or make sure that it was made for such pictures."""
-    if not folder.is_dir() or not any(folder.iterdir()):
-        for name in _FOLDERS:
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        (folder / _BEGUN).write_text(json.dumps(made_from))
-    elif read_index(folder / _BEGUN) != made_from:
-        raise TrainingError(
-            f'{folder} holds something else, or scenes of another version; name another folder, '
-            'or remove that one'
-        )
+def _last_file(folder: Path, scenes: int) -> Path:
+    """Return the last file of the first ``scenes`` scenes: once it is there, all are."""
+    return folder / 'ignored' / f'{scenes * _PICTURES - 1:06d}.txt'
 
 
 def _write_scenes(
     folder: Path, first: int, scenes: Sequence[PlannedFlight], on_share: OnShare
 ) -> None:
     for place, scene in enumerate(scenes):
-        _write_scene(folder, (first + place) * _PICTURES, scene)
+        if not _last_file(folder, first + place + 1).is_file():
+            _write_scene(folder, (first + place) * _PICTURES, scene)
         on_share((place + 1) / len(scenes))
 
 
 def _write_scene(folder: Path, first: int, scene: PlannedFlight) -> None:
-    """Write the pictures of a scene, numbered from ``first`` on, unless they are there."""
-    last = folder / 'ignored' / f'{first + _PICTURES - 1:06d}.txt'
-    if last.is_file():
-        return
+    """Write the pictures of a scene, numbered from ``first`` on."""
     world = build_world(scene.scenario, scene.seed, scene.seconds)
     camera = CameraSimulator(world)
     for place, instant in enumerate(instants(scene)):

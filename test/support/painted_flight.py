@@ -6,6 +6,7 @@ them within a few dozen steps.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +18,11 @@ from mmedge_lab.simulation.flight_bag import CAMERA, GROUND_TRUTH, FlightRecord,
 from mmedge_lab.simulation.flight_folder import FlightDescription
 from mmedge_lab.simulation.flight_messages import FlightMessages
 from mmedge_lab.training.picture_set import (
+    FACTS,
     PictureSet,
-    counted,
-    numbered_files,
+    begin_pictures,
+    open_pictures,
     picture_files,
-    write_index,
 )
 from mmedge_ros.core.data_types import Box
 from mmedge_ros.geometry.transforms import Transform
@@ -119,8 +120,7 @@ def write_painted_pictures(
 ) -> PictureSet:
     """Write pictures with labels, as the simulator's scenes lie in a folder."""
     rng = np.random.default_rng(seed)
-    for name in ('images', 'labels', 'ignored'):
-        (folder / name).mkdir(parents=True)
+    begin_pictures(folder)
     for number in range(pictures):
         objects = scattered(rng) if seen is None else seen
         image = paint(objects, rng)
@@ -129,8 +129,6 @@ def write_painted_pictures(
         jpeg = cv2.imencode('.jpg', image, (cv2.IMWRITE_JPEG_QUALITY, 95))[1].tobytes()
         for name, content in picture_files(number, jpeg, image.shape, frame).items():
             (folder / name).write_bytes(content)
-    files = numbered_files(pictures)
-    facts = [{'name': 'painted', 'scenes': pictures, 'simulator': 1}]
-    made = PictureSet(folder, f'{seed} {pictures}', files, facts, counted(folder, files))
-    write_index(folder, made)
-    return made
+    facts = {'name': 'painted', 'scenes': pictures, 'simulator': 1}
+    (folder / FACTS).write_text(json.dumps(facts))
+    return open_pictures(folder)

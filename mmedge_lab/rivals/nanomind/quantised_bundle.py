@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,7 @@ from mmedge_lab.rivals.nanomind import QuantisationError
 from mmedge_lab.rivals.nanomind.stage_precision import FP32, Candidate, Stage, best, candidates
 from mmedge_lab.training import Report
 from mmedge_lab.training.bundle_files import file_entry, new_bundle, require_free, write_manifest
-from mmedge_lab.training.detector_evaluation import evaluate_detector
-from mmedge_lab.training.flight_pictures import (
-    LabelledPicture,
-    count_pictures,
-    labelled_pictures,
-)
+from mmedge_lab.training.detector_evaluation import evaluate_detector, labelled_pictures
 from mmedge_ros.core.data_types import CAMERA, Box
 from mmedge_ros.encoding.bricks import RECOGNISER, brick_name
 from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, load_bundle, open_detector
@@ -164,7 +159,7 @@ def _recorded_bricks(bundle: ModelBundle, flights: Sequence[Path]) -> list[Brick
         if not isinstance(detector, OnnxDetector):
             raise QuantisationError(f'{brick.name} is no network of ONNX Runtime')
         _record(detector.tapped, brick)
-        for shown in _pictures(flights, FEEDS):
+        for shown in labelled_pictures(flights, FEEDS):
             detector.detect(shown.image)
         bricks.append(brick)
     description = describe_classifier(bundle.folder)
@@ -190,18 +185,11 @@ def _record(network: TappedNetwork, brick: Brick) -> None:
     network.sessions = [_Recorder(session, stage) for session, stage in pairs]
 
 
-def _pictures(flights: Sequence[Path], count: int) -> Iterator[LabelledPicture]:
-    """Yield about so many pictures, spread over flights, with what is true of them."""
-    step = max(count_pictures(flights) // count, 1)
-    for flight in flights:
-        yield from labelled_pictures(flight, step)
-
-
 def _true_crops(flights: Sequence[Path], count: int) -> list[tuple[Picture, Box, str]]:
     """Return pictures with the box and the label of each true object that is large enough."""
     return [
         (one.image, Box(*map(float, box)), str(label))
-        for one in _pictures(flights, count)
+        for one in labelled_pictures(flights, count)
         for box, label in zip(one.truth.boxes, one.truth.labels, strict=True)
         # Boxes outside of the picture are NaN.
         if box[3] - box[1] >= _LEAST_HEIGHT

@@ -11,7 +11,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.network_export import check_export, store_as_float16
+from mmedge_lab.training.network_export import check_export, greatest_difference, store_as_float16
+from mmedge_ros.encoding.detection_heads import UltralyticsHead
+from mmedge_ros.encoding.letterbox import Letterbox
 
 SIZE = (64, 64)
 PICTURE = np.zeros((64, 64, 3), np.uint8)
@@ -66,20 +68,6 @@ def test_the_file_halves_and_the_answers_stay(tmp_path: Path) -> None:
     assert metadata == {'names': "{0: 'person'}"}
 
 
-def write_answer(path: Path, columns: np.ndarray) -> Path:
-    """A network that finds the same in every picture."""
-    answer = numpy_helper.from_array(columns[None])
-    graph = helper.make_graph(
-        [helper.make_node('Constant', [], ['detections'], value=answer)],
-        'answer',
-        [helper.make_tensor_value_info('images', TensorProto.FLOAT, [1, 3, *SIZE[::-1]])],
-        [helper.make_tensor_value_info('detections', TensorProto.FLOAT, [1, *columns.shape])],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=8)
-    onnx.save(model, str(path))
-    return path
-
-
 def offset(row: int, column: int, by: float) -> np.ndarray:
     other = FOUND.copy()
     other[row, column] += by
@@ -91,7 +79,20 @@ def offset(row: int, column: int, by: float) -> np.ndarray:
     [offset(2, 0, 1.5), offset(4, 1, 0.05), offset(5, 3, 0.5), offset(4, 0, np.nan)],
     ids=['box', 'score', 'appears', 'nan'],
 )
-def test_a_file_that_answers_differently_is_refused(tmp_path: Path, other: np.ndarray) -> None:
-    path = write_answer(tmp_path / 'n.onnx', FOUND)
+def test_a_file_that_answers_differently_is_refused(other: np.ndarray) -> None:
+    letterbox = Letterbox(SIZE, UltralyticsHead.style, np.float32)
     with pytest.raises(TrainingError, match='differs from the trained one'):
-        check_export(lambda blob: other, path, SIZE, [PICTURE])
+        check_export(
+            lambda _: {'detections': FOUND[None]},
+            lambda _: {'detections': other},
+            letterbox,
+            [PICTURE],
+        )
+
+
+def test_how_far_an_export_is_off_is_a_share_of_the_greatest_value() -> None:
+    wanted = np.array([1.0, -50.0])
+    assert greatest_difference(wanted, wanted + 1.0, 0.05, 'network') == 0.02
+    for made in (wanted + 3.0, wanted * np.nan):
+        with pytest.raises(TrainingError, match='exported network differs'):
+            greatest_difference(wanted, made, 0.05, 'network')
