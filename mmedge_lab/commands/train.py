@@ -61,11 +61,9 @@ PicturesArgument = Annotated[
     ),
 ]
 NarrowOption = Annotated[
-    Path, option('--narrow', 'FOLDER', 'bundle or checkpoint of --width narrow', exists=True)
+    Path, option('--narrow', 'BUNDLE', 'detector of --width narrow', exists=True)
 ]
-WideOption = Annotated[
-    Path, option('--wide', 'FOLDER', 'bundle or checkpoint of --width wide', exists=True)
-]
+WideOption = Annotated[Path, option('--wide', 'BUNDLE', 'detector of --width wide', exists=True)]
 KeepWorkOption = Annotated[
     bool, flag('--keep-work', 'keep data and checkpoints beside the bundle', WORK)
 ]
@@ -98,12 +96,11 @@ def detector(
         Path | None,
         option(
             '--begin-with',
-            'PATH',
-            'checkpoint to begin with, such as models/flight_people/narrow.pt',
+            'BUNDLE',
+            'bundle with a detector of that width to begin with, such as models/flight_people',
             exists=True,
         ),
     ] = None,
-    keep_work: KeepWorkOption = False,
 ) -> None:
     """Train the small detector on pictures with labels and write it as a bundle.
 
@@ -130,7 +127,6 @@ def detector(
                 line.advance,
                 validation=validation,
                 settings=settings,
-                keep_work=keep_work,
                 begin_with=begin_with,
             )
     for name, figures in metrics.items():
@@ -153,7 +149,7 @@ def levels(
     """Join two trained detectors into a bundle with the levels small, medium and large.
 
     Small and medium are the narrow one at 416x320 and 640x480, large is the wide one. PICTURES
-    are what they were trained on; both were trained with --keep-work.
+    are what they were trained on.
     """
     with plain_errors():
         from mmedge_lab.training.detector_session import join_levels

@@ -25,13 +25,14 @@ from mmedge_lab.training.bundle_files import (
     software_facts,
     write_manifest,
 )
-from mmedge_lab.training.checkpoint import save_checkpoint, work_beside, work_folder
+from mmedge_lab.training.checkpoint import work_beside, work_folder
 from mmedge_lab.training.detector_evaluation import accuracy_by_set
 from mmedge_lab.training.detector_training import (
     DetectorSettings,
     TrainedDetector,
     detector_training,
     load_detector,
+    save_starting_point,
 )
 from mmedge_lab.training.epoch_training import prepare_torch, training_device
 from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, NARROW, VALIDATION, WIDE
@@ -48,8 +49,6 @@ from mmedge_ros.encoding.bundle.manifest import MANIFEST
 _TRAINED = 0.95
 _CHECKED_PICTURES = 16
 DEFAULT_LEVEL = 'medium'
-# What a training of feature fusion begins with, beside the networks of the flight.
-STARTING_POINTS = {NARROW: 'narrow.pt', WIDE: 'wide.pt'}
 
 
 def train_detector(
@@ -59,15 +58,13 @@ def train_detector(
     *,
     validation: Path | None = None,
     settings: DetectorSettings | None = None,
-    keep_work: bool = False,
     begin_with: Path | None = None,
 ) -> dict[str, Any]:
     """Train, export, check, judge, and put the bundle in its place.
 
     :param folder: of the pictures
     :param validation: set of flights that judges the result
-    :param keep_work: keep the work folder beside the bundle, which holds checkpoints
-    :param begin_with: checkpoint of a detector of the same width
+    :param begin_with: bundle of a detector of the same width, or its starting point
     :return: the figures by set
     :raises TrainingError: when it cannot be done; after a full disk the checkpoints are kept
     :raises BagError: if a flight cannot be read
@@ -76,7 +73,7 @@ def train_detector(
     settings = settings or DetectorSettings()
     require_free(out)
     pictures, judged = open_pictures(folder), _judged(validation)
-    with work_folder(work_beside(out), keep_work) as work:
+    with work_folder(work_beside(out)) as work:
         prepare_torch(work, settings.threads)
         start = None
         if begin_with:
@@ -84,13 +81,16 @@ def train_detector(
             settings = replace(settings, begun_with=start.digest)
         training = detector_training(pictures, settings, work, start)
         training.run(part_of(report, 0.0, _TRAINED))
+        network = training.network
+        trained = TrainedDetector(network, '', settings.plain(), settings.epochs)
         metrics = _write_levels(
             out,
-            {settings.level: (training.network, settings.size)},
+            {settings.level: (network, settings.size)},
             pictures,
             judged,
             part_of(report, _TRAINED, 1.0),
             training_facts(pictures, settings),
+            {settings.width: trained},
         )
     return metrics[settings.level]
 
@@ -106,7 +106,7 @@ def join_levels(
     """Export every level of two detectors, check it, judge it, and put the bundle in its place.
 
     :param folder: of the pictures they were trained on: the export is checked on some of them
-    :param narrow: checkpoint or bundle of `mmedge lab train detector --keep-work`, as ``wide`` is
+    :param narrow: bundle of `mmedge lab train detector`, or its starting point, as ``wide`` is
     :param validation: set of flights that judges the result
     :return: the figures by level and set
     :raises TrainingError: when it cannot be done
@@ -132,7 +132,7 @@ def join_levels(
                 width: {**_facts(place, detectors[width]), 'sha256': detectors[width].digest}
                 for width, place in places.items()
             },
-            {STARTING_POINTS[width]: detector for width, detector in detectors.items()},
+            detectors,
         )
 
 
@@ -147,12 +147,12 @@ def _write_levels(
     judged: Mapping[str, Sequence[Path]],
     report: Report,
     training: Mapping[str, Any],
-    starting_points: Mapping[str, TrainedDetector] | None = None,
+    detectors: Mapping[str, TrainedDetector],
 ) -> dict[str, dict[str, Any]]:
     """Export, check and judge networks with their input sizes; put a bundle of them in its place.
 
     :param training: the manifest's description of it
-    :param starting_points: by file what later trainings begin with
+    :param detectors: by width what later trainings begin with
     :return: the figures by level and set
     """
     # Evenly from all of the set.
@@ -161,8 +161,8 @@ def _write_levels(
     shown = [pictures.load(number).image for number in chosen]
     levels, exports, metrics = {}, {}, {}
     with new_bundle(out) as part:
-        for name, detector in (starting_points or {}).items():
-            _save_starting_point(part / name, detector)
+        for width, of in detectors.items():
+            save_starting_point(part / f'{width}.pt', of.network, of.settings, of.epoch)
         for place, (level, (network, size)) in enumerate(networks.items()):
             weights = part / f'{level}.onnx'
             rest = part_of(report, place / len(networks), (place + 1) / len(networks))
@@ -198,20 +198,6 @@ def training_facts(pictures: PictureSet, settings: DetectorSettings) -> dict[str
         'settings': settings.plain(),
         'software': software_facts(training_device()),
     }
-
-
-def _save_starting_point(path: Path, detector: TrainedDetector) -> None:
-    """Keep what a later training needs, without the state of the optimizer."""
-    content = {
-        'settings': detector.settings,
-        'epoch': detector.epoch,
-        'average': {n: _halved(v) for n, v in detector.network.state_dict().items()},
-    }
-    save_checkpoint(path, content)
-
-
-def _halved(value: Any) -> Any:
-    return value.half() if value.dtype.is_floating_point else value
 
 
 def _facts(place: Path, detector: TrainedDetector) -> dict[str, Any]:

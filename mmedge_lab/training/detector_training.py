@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.augmentation import Augmentation, Batch, BatchSource
-from mmedge_lab.training.checkpoint import load_checkpoint, work_beside
+from mmedge_lab.training.checkpoint import load_checkpoint, save_checkpoint
 from mmedge_lab.training.epoch_training import (
     BFLOAT16,
     FLOAT32,
@@ -236,30 +237,39 @@ class TrainedDetector(NamedTuple):
     epoch: int
 
 
-def checkpoint_of(place: Path) -> Path:
-    """Return the checkpoint of a detector.
+def starting_point(place: Path, width: str) -> Path:
+    """Return the file of a trained detector that other trainings begin with.
 
-    :param place: a checkpoint, the work folder of a training, or the bundle beside which it is
+    :param place: that file, or the bundle that holds it
     :raises TrainingError: if there is none
     """
-    places = (place / CHECKPOINT, work_beside(place.absolute()) / CHECKPOINT)
-    matches = [place] if place.is_file() else [path for path in places if path.is_file()]
-    if not matches:
+    path = place if place.is_file() else place / f'{width}.pt'
+    if not path.is_file():
         raise TrainingError(
-            f'{place} holds no {CHECKPOINT}; name the work folder that `mmedge lab train detector '
-            '--keep-work` leaves beside its bundle'
+            f'{place} holds no {path.name}; name a bundle of `mmedge lab train detector --width '
+            f'{width}`'
         )
-    return matches[0]
+    return path
+
+
+def save_starting_point(path: Path, network: Any, settings: Mapping[str, Any], epoch: int) -> None:
+    """Write what later trainings need of a network, at half precision.
+
+    :raises OSError: if it cannot be written
+    """
+    state = network.state_dict().items()
+    halved = {n: v.half() if v.dtype.is_floating_point else v for n, v in state}
+    save_checkpoint(path, {'settings': dict(settings), 'epoch': epoch, 'average': halved})
 
 
 def load_detector(place: Path, width: str) -> TrainedDetector:
-    """Open the averaged network of a detector's training; torch must be prepared.
+    """Open a trained detector; torch must be prepared.
 
-    :param place: see `checkpoint_of`
+    :param place: see `starting_point`
     :param width: narrow or wide: what it must be
     :raises TrainingError: if it is none, damaged, or of another width
     """
-    path = checkpoint_of(place)
+    path = starting_point(place, width)
     content = load_checkpoint(path)
     settings = content.get('settings')
     if not isinstance(settings, dict) or 'average' not in content:
@@ -270,7 +280,7 @@ def load_detector(place: Path, width: str) -> TrainedDetector:
     if actual != width:
         raise TrainingError(
             f'{path} is a {actual!r} detector and was given as --{width}; train one with '
-            f'`mmedge lab train detector --width {width} --keep-work`'
+            f'`mmedge lab train detector --width {width}`'
         )
     network = new_network(CLASSES, SCALES[width])
     try:

@@ -65,8 +65,8 @@ class GridEmbeddingNetwork(nn.Module):  # type: ignore[misc]
         return vector / vector.square().sum(dim=1, keepdim=True).clamp(min=1e-12).sqrt()
 
 
-class _JointNetwork(nn.Module):  # type: ignore[misc]
-    """How alike pictures and scans are: (B, B), sharper the more that separates them."""
+class JointEmbedding(nn.Module):  # type: ignore[misc]
+    """Two networks, one per modality: how alike pictures and scans are, (B, B)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,13 +96,6 @@ class SharedSpace(NamedTuple):
     auc_other_moment: float
 
 
-class JointEmbedding(NamedTuple):
-    """Two networks, one per modality, on the CPU."""
-
-    camera: Any
-    radar: Any
-
-
 def train_embedding(
     flights: Sequence[CachedFlight], steps: int, report: Report | None = None
 ) -> JointEmbedding:
@@ -117,7 +110,7 @@ def train_embedding(
         )
     torch.manual_seed(_SEED)
     rng = np.random.default_rng(_SEED)
-    joint = _JointNetwork()
+    joint = JointEmbedding()
     shown = [pairs[k] for k in rng.permutation(len(pairs))[:_STATISTICS].tolist()]
     for network, grids in zip(
         (joint.camera, joint.radar), _read(flights, shown, rng), strict=True
@@ -148,7 +141,7 @@ def train_embedding(
             steps=steps,
         ),
     ).run(report)
-    return JointEmbedding(joint.camera.eval(), joint.radar.eval())
+    return joint.eval()
 
 
 def judge_embedding(
@@ -159,12 +152,14 @@ def judge_embedding(
     pairs = pairs[:: max(1, len(pairs) // _JUDGED)]
     if not pairs:
         return SharedSpace(0, np.nan, np.nan)
-    rng = np.random.default_rng(seed)
+    rng, networks = np.random.default_rng(seed), (joint.camera, joint.radar)
     vectors: list[list[NDArray[np.float32]]] = [[], []]
     for first in range(0, len(pairs), _BATCH):
         grids = _read(flights, pairs[first : first + _BATCH], rng)
         with torch.no_grad():
-            for made, network, grid in zip(vectors, joint, grids, strict=True):
+            for made, network, grid in zip(
+                vectors, (joint.camera, joint.radar), grids, strict=True
+            ):
                 made.append(network(grid).numpy())
     likeness = np.concatenate(vectors[0]) @ np.concatenate(vectors[1]).T
     flight = np.array([pair.flight for pair in pairs])

@@ -9,7 +9,7 @@ gigabytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -108,7 +108,7 @@ def fusion_arrays(
     with Recording(path) as recording:
         wanted = dict.fromkeys(encoders, chosen)
         flight = encoded_with_truth(recording, encoders, wanted, on_share)
-        geometry = RecordingGeometry(recording, sensor_frames(recording))
+        geometry = recording_geometry(recording)
     assert flight.truth is not None  # see `encoded_with_truth`
     units = {
         kind: [e for e in flight.events if isinstance(e, Unit) and e.modality == kind]
@@ -214,12 +214,14 @@ def _no_truth(flight: Path, what: str) -> TrainingError:
     )
 
 
-def _fusion_input(unit: UnitFeatures | None, geometry: RecordingGeometry) -> Grid | None:
+def _fusion_input(
+    unit: UnitFeatures | None, geometry: Callable[[int], SensorGeometry]
+) -> Grid | None:
     """Return what fusion takes of a unit, None where it cannot be used."""
     if unit is None or unit.modality == CAMERA:
         return None if unit is None else unit.grid
     try:
-        fused = radar_fusion_input(unit, geometry.at(unit.stamp_ns))
+        fused = radar_fusion_input(unit, geometry(unit.stamp_ns))
     except GeometryError:
         return None
     return np.clip(fused, -_LARGEST_FLOAT16, _LARGEST_FLOAT16).astype(np.float16)
@@ -237,33 +239,24 @@ def _window_ends(flight: EncodedFlight, stride_ns: int) -> range:
     return range(first * stride_ns, last * stride_ns + 1, stride_ns)
 
 
-class RecordingGeometry:
-    """Sensor poses of a recording at any instant, with odometry where there is any."""
-
-    def __init__(self, recording: Recording, frames: Mapping[str, str]) -> None:
-        tree = TransformTree()
-        for transform in recording.transforms:
-            tree.add(transform.parent, transform.child, transform.transform)
-        self._ego = recording.ego_motion() or EgoMotion()
-        self._still = resolve_geometry(
-            tree,
-            recording.camera,
-            frames.get(CAMERA, ''),
-            frames.get(RADAR, ''),
-            self._ego.base_frame or BASE_FRAME,
-        )
-
-    def at(self, stamp_ns: int) -> SensorGeometry:
-        """Return the poses at an instant."""
-        state = self._ego.nearest(stamp_ns)
-        return self._still if state is None else carried(self._still, state, self._ego.frame_id)
-
-
-def sensor_frames(recording: Recording) -> dict[str, str]:
-    """Return the frame of each modality's sensor, as its first unit names it."""
+def recording_geometry(recording: Recording) -> Callable[[int], SensorGeometry]:
+    """Return what gives the sensors' poses at an instant (ns), by odometry where there is any."""
     frames: dict[str, str] = {}
     for unit in recording.units():
         frames.setdefault(unit.modality, unit.frame_id)
         if len(frames) == len(recording.modalities):
             break
-    return frames
+    ego = recording.ego_motion() or EgoMotion()
+    still = resolve_geometry(
+        TransformTree(recording.transforms),
+        recording.camera,
+        frames.get(CAMERA, ''),
+        frames.get(RADAR, ''),
+        ego.base_frame or BASE_FRAME,
+    )
+
+    def at(stamp_ns: int) -> SensorGeometry:
+        state = ego.nearest(stamp_ns)
+        return still if state is None else carried(still, state, ego.frame_id)
+
+    return at

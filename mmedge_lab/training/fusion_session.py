@@ -25,7 +25,7 @@ from mmedge_lab.training.bundle_files import (
     write_manifest,
 )
 from mmedge_lab.training.checkpoint import work_beside, work_folder
-from mmedge_lab.training.detector_training import TrainedDetector, checkpoint_of, load_detector
+from mmedge_lab.training.detector_training import TrainedDetector, load_detector, starting_point
 from mmedge_lab.training.epoch_training import prepare_torch, training_device
 from mmedge_lab.training.feature_cache import require_truth
 from mmedge_lab.training.fusion_features import Features, prepare_features
@@ -56,7 +56,7 @@ def train_fusion(
     """Train, export, check, judge, and put the bundle in its place.
 
     :param flights: set to learn from
-    :param narrow: checkpoint of the narrow detector, and ``wide`` of the wide one
+    :param narrow: bundle of the narrow detector, or its starting point, as ``wide`` is
     :param validation: set that judges the result, and chooses the best epoch and the threshold
     :param features: folder that keeps what encoders make of flights (about 130 MB per flight of
         8 s) for other trainings; without it that lies in the work folder beside the bundle, which
@@ -73,8 +73,8 @@ def train_fusion(
     if validation:
         sets[VALIDATION] = flights_in(validation)
     places = {NARROW: narrow, WIDE: wide}
-    for place in places.values():
-        checkpoint_of(place)
+    for width, place in places.items():
+        starting_point(place, width)
     require_truth([flight for of_set in sets.values() for flight in of_set])
     with ExitStack() as folders:
         work = folders.enter_context(work_folder(work_beside(out), keep_work))

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.training.feature_cache import (
-    RecordingGeometry,
     recorded_truth,
-    sensor_frames,
+    recording_geometry,
 )
 from mmedge_lab.training.picture_set import is_clear
 from mmedge_lab.training.window_truth import window_truth
@@ -69,11 +68,11 @@ def radar_samples(
     for done, flight in enumerate(flights):
         with Recording(flight) as recording:
             truth = recorded_truth(recording)
-            geometry = RecordingGeometry(recording, sensor_frames(recording))
+            geometry = recording_geometry(recording)
             units = [unit for unit in recording.units() if unit.modality == RADAR]
             known = window_truth(truth, [unit.stamp_ns for unit in units])
             for unit in units[::step]:
-                at = geometry.at(unit.stamp_ns)
+                at = geometry(unit.stamp_ns)
                 returns = _returns(unit)
                 if at.camera is None or unit.stamp_ns not in known or returns is None:
                     continue

@@ -26,7 +26,7 @@ def place(tmp_path: Path) -> Path:
 
 def add_detectors(place: Path) -> None:
     for name in ('narrow', 'wide'):
-        (place / name / 'checkpoint.pt').touch()
+        (place / name / f'{name}.pt').touch()
 
 
 def test_flights_without_ground_truth_are_refused_at_once(place: Path) -> None:

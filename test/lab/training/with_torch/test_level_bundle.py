@@ -27,7 +27,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for width, scale in SCALES.items():
         (place / width).mkdir()
         save_checkpoint(
-            place / width / 'checkpoint.pt',
+            place / width / f'{width}.pt',
             {
                 'settings': DetectorSettings(width=width).plain(),
                 'average': new_network(CLASSES, scale).state_dict(),
@@ -62,7 +62,7 @@ def test_every_level_opens_with_its_own_input_and_figures(place: Path) -> None:
 
 
 def test_a_later_training_begins_with_what_the_bundle_holds(place: Path) -> None:
-    kept = load_detector(place / 'people' / 'wide.pt', 'wide').network.state_dict()
+    kept = load_detector(place / 'people', 'wide').network.state_dict()
     whole = load_detector(place / 'wide', 'wide').network.state_dict()
     assert set(kept) == set(whole)
     for name, value in whole.items():

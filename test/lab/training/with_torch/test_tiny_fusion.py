@@ -50,7 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         settings = DetectorSettings(width=width).plain()
         (place / width).mkdir()
         save_checkpoint(
-            place / width / 'checkpoint.pt',
+            place / width / f'{width}.pt',
             {'settings': settings, 'average': network.state_dict(), 'epoch': 1},
         )
     write_crossings(place / 'set', 1, seconds=0.5)
