@@ -157,9 +157,7 @@ def judge_embedding(
     for first in range(0, len(pairs), _BATCH):
         grids = _read(flights, pairs[first : first + _BATCH], rng)
         with torch.no_grad():
-            for made, network, grid in zip(
-                vectors, (joint.camera, joint.radar), grids, strict=True
-            ):
+            for made, network, grid in zip(vectors, networks, grids, strict=True):
                 made.append(network(grid).numpy())
     likeness = np.concatenate(vectors[0]) @ np.concatenate(vectors[1]).T
     flight = np.array([pair.flight for pair in pairs])
