@@ -37,7 +37,6 @@ from mmedge_ros.adaptation.learned_accuracy import (
     encoded,
     surface_bytes,
     surface_terms,
-    within_bounds,
 )
 from mmedge_ros.core.data_types import CAMERA, RADAR, FloatArray
 from mmedge_ros.core.device_profile import PROBABILITIES
@@ -141,14 +140,6 @@ class _Ridge:
     def _of(self, offset: FloatArray, weights: FloatArray) -> AccuracySurface:
         rates = [np.array([min(LEARNT_RATES[m]), max(LEARNT_RATES[m])]) for m in (CAMERA, RADAR)]
         return AccuracySurface(self._mean, self._scale, offset, weights, *rates)
-
-
-def predicted(
-    windows: SampledWindows, surface: AccuracySurface, table: FloatArray, space: ConfigurationSpace
-) -> FloatArray:
-    """Return (N, C, C) predictions: of window n, seen under o, for configuration c."""
-    coefficients = surface.coefficients(encoded(windows.known))
-    return within_bounds(table + coefficients @ surface_terms(space).T)
 
 
 def loads(space: ConfigurationSpace) -> FloatArray:

@@ -141,7 +141,8 @@ def train_embedding(
             steps=steps,
         ),
     ).run(report)
-    return joint.eval()
+    joint.eval()
+    return joint
 
 
 def judge_embedding(

@@ -50,8 +50,8 @@ class WindowRandomness:
 class FusionSettings:
     """Two trainings with equal settings on one machine give the same network.
 
-    ``window`` and ``stride`` (s) are those of the flight; every ``thinning``-th window end is
-    taken in one epoch, others in the next; the radar's networks learn from every
+    ``window`` and ``stride`` (s) are those of the flight; an epoch takes one of ``thinning``
+    windows, drawn anew for each; the radar's networks learn from every
     ``radar_step``-th scan. Rates (Hz, 0 = native) are drawn per batch.
     For comparison, ``without`` leaves out parts of the aggregation, of `PARTS`.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,13 @@ from mmedge_lab.training.fusion_loss import FusionLoss
 from mmedge_lab.training.fusion_settings import FusionSettings
 from mmedge_lab.training.networks.fusion_network import FusionBatch, FusionNetwork
 from mmedge_lab.training.window_judging import Maps, judge
-from mmedge_lab.training.window_set import Window, WindowBatch, WindowSet, WindowSource
+from mmedge_lab.training.window_set import (
+    Window,
+    WindowBatch,
+    WindowSet,
+    epoch_steps,
+    window_batches,
+)
 from mmedge_ros.core.data_types import CAMERA, RADAR
 
 _FORMAT = 1
@@ -48,8 +55,7 @@ def fusion_training(
     :raises TrainingError: if there are no windows, or a checkpoint is damaged or of another
         training
     """
-    source = WindowSource(windows, settings)
-    if not windows.ends or not len(source):
+    if not windows.ends:
         raise TrainingError(
             'the flights hold not one window whose truth is known; look at them first'
         )
@@ -71,7 +77,7 @@ def fusion_training(
         return fused.best().worth
 
     return EpochTraining(
-        Task(network, source.epoch, loss, worth if judged else None),
+        Task(network, partial(window_batches, windows, settings), loss, worth if judged else None),
         TrainingParameters(
             settings.learning_rate,
             settings.weight_decay,
@@ -79,7 +85,7 @@ def fusion_training(
             _LARGEST_GRADIENT,
             _AVERAGED_STEPS,
             settings.epochs,
-            len(source),
+            epoch_steps(windows, settings),
         ),
         checkpoint,
         {'format': _FORMAT, 'data': data, 'settings': settings.plain()},

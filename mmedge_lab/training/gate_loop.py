@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
@@ -75,15 +75,6 @@ class LoopSettings:
     pipeline: PipelineParameters
     make_fusion: Callable[[], FeatureFusion | None] = _no_fusion
 
-    def changed(self, modality: str, rate: float, reuse: int) -> LoopSettings:
-        """Return the settings with a share of the rate of a modality, and with ``reuse``."""
-        before = self.configuration
-        parts = [
-            replace(p, rate=rate * p.rate, reuse=reuse) if p.modality == modality else p
-            for p in before.modalities
-        ]
-        return replace(self, configuration=replace(before, modalities=tuple(parts)))
-
 
 class JudgedMoment(NamedTuple):
     """Gate features of a moment, and the loss to decide then, 0..1."""
@@ -101,14 +92,6 @@ class GatedRun(NamedTuple):
     record: RunRecord
     early_ends_ns: frozenset[int]
     moments: tuple[tuple[GateFeatures, Decision], ...] = ()
-
-
-@dataclass(frozen=True)
-class Never:
-    """Lets nothing rest: what other ways to save are compared by."""
-
-    def confidence(self, features: GateFeatures, end_ns: int) -> float:  # noqa: ARG002  # any
-        return 0.0
 
 
 @dataclass(frozen=True)

@@ -150,10 +150,9 @@ class GateSetting(NamedTuple):
     seconds: float = 0.0
 
 
-def open_loop(flight: Path, setting: GateSetting, *, with_greys: bool = False) -> FlightLoop:
+def open_loop(flight: Path, setting: GateSetting) -> FlightLoop:
     """Read a flight and encode it; audits would only disturb what is measured.
 
-    :param with_greys: for replays with ``reuse``
     :raises ReplayError: if it cannot be read
     :raises EncodingError: if the bundle cannot be used, or has no networks for the strategy
     """
@@ -161,7 +160,7 @@ def open_loop(flight: Path, setting: GateSetting, *, with_greys: bool = False) -
     wanted = {part.modality: [part.level] for part in configuration.modalities}
     with FlightBeginning(flight, setting.seconds) as recording:
         encoded = load_flight(recording, PipelineParameters())
-        encode_flight(encoded, recording, bundle.encoders(), wanted, with_greys=with_greys)
+        encode_flight(encoded, recording, bundle.encoders(), wanted)
     skipping = SkipParameters(audits=AuditParameters(share=0.0))
     parameters = PipelineParameters(strategy=setting.strategy, skipping=skipping)
     settings = LoopSettings(configuration, bundle.profile, parameters)
@@ -267,23 +266,15 @@ def gate_setting(bundle: Path, level: str, strategy: str, seconds: float = 0.0) 
     """
     opened = open_bundle(bundle, NOMINAL)
     strategy = strategy or (FEATURE if opened.has_fusion else DECISION)
-    return GateSetting(opened, strategy, flown(opened, level, strategy), seconds)
-
-
-def flown(bundle: BundleUnderTest, level: str, strategy: str) -> Configuration:
-    """Return the configuration that a gate is made for: full rates, and the radar's best level.
-
-    :raises TrainingError: if the bundle lacks the level or the networks
-    """
-    encoders = bundle.encoders()
+    encoders = opened.encoders()
     known, scans = encoders[CAMERA].levels, encoders[RADAR].levels
     if known and level not in known:
-        raise TrainingError(f'{bundle.folder} has no level {level!r}; choose {", ".join(known)}')
-    if strategy == FEATURE and not bundle.has_fusion:
-        raise TrainingError(f'{bundle.folder} has no fusion networks; use --strategy {DECISION}')
+        raise TrainingError(f'{bundle} has no level {level!r}; choose {", ".join(known)}')
+    if strategy == FEATURE and not opened.has_fusion:
+        raise TrainingError(f'{bundle} has no fusion networks; use --strategy {DECISION}')
     camera = ModalityConfiguration(CAMERA, _CAMERA_RATE, level)
     radar = ModalityConfiguration(RADAR, _RADAR_RATE, scans[-1] if scans else '')
-    return Configuration(1, 0, (camera, radar))
+    return GateSetting(opened, strategy, Configuration(1, 0, (camera, radar)), seconds)
 
 
 def write_bundle_gate(

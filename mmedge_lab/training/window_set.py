@@ -221,23 +221,6 @@ def admitted(units: UnitTimes, rate: float) -> NDArray[np.bool_]:
     return np.array(passed, np.bool_)
 
 
-def epoch_order(
-    windows: WindowSet, settings: FusionSettings, epoch: int
-) -> list[list[tuple[int, int]]]:
-    """Return the batches of one epoch, each a list of flight and window end, in random order.
-
-    Every ``thinning``-th window is taken, the others in the following epochs. Windows that do
-    not fill the last batch wait for another epoch.
-    """
-    rng = np.random.default_rng((settings.seed, epoch, 1))
-    taken = windows.ends[epoch % settings.thinning :: settings.thinning] or windows.ends
-    order = [taken[place] for place in rng.permutation(len(taken)).tolist()]
-    size = min(settings.batch, len(order))
-    if not size:
-        return []
-    return [order[k : k + size] for k in range(0, len(order) - size + 1, size)]
-
-
 def _nothing() -> ChosenWindows:
     return ChosenWindows(np.zeros(0, np.intp), np.zeros(0, np.intp))
 
@@ -267,36 +250,34 @@ class WindowBatch(NamedTuple):
     ignored: NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
-class WindowSource:
-    """Makes the batches of any epoch; the same for the same seed, whatever was made before."""
+def epoch_steps(windows: WindowSet, settings: FusionSettings) -> int:
+    """Return the batches in an epoch."""
+    size = min(settings.batch, len(windows.ends))
+    return max(len(windows.ends) // (settings.thinning * size), 1) if size else 0
 
-    windows: WindowSet
-    settings: FusionSettings
 
-    def __len__(self) -> int:
-        """Batches in an epoch; the fewest, where they differ by one."""
-        thinning = self.settings.thinning
-        return min(len(epoch_order(self.windows, self.settings, k)) for k in range(thinning))
+def window_batches(
+    windows: WindowSet, settings: FusionSettings, epoch: int
+) -> Iterator[WindowBatch]:
+    """Yield the batches of an epoch; the same for the same seed, whatever was made before."""
+    steps, size = epoch_steps(windows, settings), min(settings.batch, len(windows.ends))
+    order = np.random.default_rng((settings.seed, epoch, 1)).permutation(len(windows.ends))
 
-    def epoch(self, epoch: int) -> Iterator[WindowBatch]:
-        """Return the batches of one epoch; their number is `__len__`."""
-        batches = epoch_order(self.windows, self.settings, epoch)[: len(self)]
-        return made_ahead(lambda k: self._batch(epoch, k, batches[k]), len(batches))
-
-    def _batch(self, epoch: int, place: int, ends: Sequence[tuple[int, int]]) -> WindowBatch:
-        settings = self.settings
-        rng = np.random.default_rng((settings.seed, epoch, place, 2))
+    def made(step: int) -> WindowBatch:
+        rng = np.random.default_rng((settings.seed, epoch, step, 2))
         # One rate for a whole batch: otherwise most of it would be padding.
         rates = {
             CAMERA: float(rng.choice(settings.camera_rates)),
             RADAR: float(rng.choice(settings.radar_rates)),
         }
-        chosen = [
-            self.windows.drawn(flight, end_ns, rates, settings.randomness, rng)
+        ends = (windows.ends[place] for place in order[step * size : (step + 1) * size])
+        drawn = [
+            windows.drawn(flight, end_ns, rates, settings.randomness, rng)
             for flight, end_ns in ends
         ]
-        return joined(self.windows, chosen)
+        return joined(windows, drawn)
+
+    return made_ahead(made, steps)
 
 
 def joined(windows: WindowSet, chosen: Sequence[Window]) -> WindowBatch:

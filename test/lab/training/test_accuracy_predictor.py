@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.accuracy_predictor import errors, learn, loads, predicted, regrets
+from mmedge_lab.training.accuracy_predictor import errors, learn, loads, regrets
 from mmedge_lab.training.accuracy_predictor_samples import (
     LEARNT_RATES,
     ConfigurationCourse,
@@ -18,6 +18,7 @@ from mmedge_lab.training.accuracy_predictor_samples import (
 )
 from mmedge_ros.adaptation.accuracy_predictor import Indicators
 from mmedge_ros.adaptation.configuration_space import ConfigurationSpace, ModalityOptions
+from mmedge_ros.adaptation.learned_accuracy import encoded, surface_terms
 
 LEVELS = ('small', 'medium', 'large')
 SPACE = ConfigurationSpace(
@@ -55,7 +56,8 @@ def beside_the_table(*, height_tells: bool) -> tuple[float, float]:
     """Return error and regret on unseen windows, less those of the table."""
     learnt = learn(windows(10, 0, height_tells=height_tells), TABLE, SPACE)
     unseen = windows(8, 1, height_tells=height_tells)
-    made = predicted(unseen, learnt.surface, TABLE, SPACE)
+    coefficients = learnt.surface.coefficients(encoded(unseen.known))
+    made = TABLE + coefficients @ surface_terms(SPACE).T
     table = np.broadcast_to(TABLE, made.shape)
     load = loads(SPACE)
     return (

@@ -12,7 +12,6 @@ from mmedge_lab.training.gate_loop import (
     FlightLoop,
     GatedRun,
     LoopSettings,
-    Never,
     ReferenceRun,
     encodes,
     held_people,
@@ -33,7 +32,7 @@ SETTINGS = LoopSettings(
 
 def test_a_gate_that_never_says_yes_changes_nothing() -> None:
     loop = FlightLoop(encoded_flight(lambda _: 2), SETTINGS)
-    gated = loop.gated(Never(), 0.5)
+    gated = loop.gated(always(0.0), 0.5)
     reference = loop.reference.record
     assert decision_lines(gated.record.decisions) == decision_lines(reference.decisions)
     assert len(reference.decisions) > 15

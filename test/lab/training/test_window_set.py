@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmedge_lab.training.fusion_settings import FusionSettings, WindowRandomness
-from mmedge_lab.training.window_set import WindowConfiguration, WindowSet, epoch_order
+from mmedge_lab.training.window_set import (
+    WindowConfiguration,
+    WindowSet,
+    epoch_steps,
+    window_batches,
+)
 from mmedge_ros.core.data_types import CAMERA, RADAR
 
 FLIGHT = hand_made_flight(seconds=2.0)
@@ -86,11 +91,15 @@ def test_units_that_could_not_be_encoded_are_in_no_window() -> None:
     assert (places % 2 == 1).all()
 
 
-def test_epochs_share_the_windows_and_have_an_order_of_their_own() -> None:
+def test_an_epoch_has_windows_of_its_own_that_repeat_with_the_seed() -> None:
     chosen = FusionSettings(batch=2, thinning=2, seed=5)
-    epochs = [epoch_order(WINDOWS, chosen, epoch) for epoch in range(4)]
-    seen = [{place for batch in epoch for place in batch} for epoch in epochs]
-    assert not seen[0] & seen[1]
-    assert epochs[0] != epochs[2]
-    assert epochs[0] == epoch_order(WINDOWS, chosen, 0)
-    assert epochs[0] != epoch_order(WINDOWS, replace(chosen, seed=6), 0)
+    assert epoch_steps(WINDOWS, chosen) == len(WINDOWS.ends) // 4
+
+    def objects(settings: FusionSettings, epoch: int) -> list[list[float]]:
+        batches = list(window_batches(WINDOWS, settings, epoch))
+        assert len(batches) == epoch_steps(WINDOWS, settings)
+        return [batch.objects.ravel().tolist() for batch in batches]
+
+    assert objects(chosen, 0) == objects(chosen, 0)
+    assert objects(chosen, 0) != objects(chosen, 1)
+    assert objects(chosen, 0) != objects(replace(chosen, seed=6), 0)

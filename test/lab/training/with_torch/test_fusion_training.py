@@ -9,7 +9,6 @@ import pytest
 import torch
 from hand_made_features import hand_made_flight
 
-from mmedge_lab.training.epoch_training import EpochTraining
 from mmedge_lab.training.fusion_settings import FusionSettings
 from mmedge_lab.training.fusion_training import fusion_training, run_network
 from mmedge_lab.training.window_judging import judge
@@ -39,32 +38,6 @@ def chosen(validation: WindowSet) -> tuple[Window, ...]:
     return tuple(validation.at(*place, WindowConfiguration()) for place in validation.ends)
 
 
-def trained(
-    windows: WindowSet, checkpoint: Path, settings: FusionSettings = TINY
-) -> EpochTraining:
-    training = fusion_training(windows, settings, checkpoint, 'data')
-    training.run()
-    return training
-
-
-@pytest.fixture(scope='module')
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That of `whole`."""
-    return tmp_path_factory.mktemp('whole') / 'c.pt'
-
-
-@pytest.fixture(scope='module')
-def whole(windows: WindowSet, checkpoint: Path) -> EpochTraining:
-    """A training that nothing disturbed."""
-    return trained(windows, checkpoint)
-
-
-def assert_equal(one: EpochTraining, two: EpochTraining) -> None:
-    assert one.losses == two.losses
-    for name, value in one.network.state_dict().items():
-        assert torch.equal(value, two.network.state_dict()[name]), name
-
-
 def test_it_learns_boxes_and_ranges(
     windows: WindowSet, validation: WindowSet, tmp_path: Path
 ) -> None:
@@ -80,29 +53,3 @@ def test_it_learns_boxes_and_ranges(
     assert fused.best().worth > alone.best().worth
     assert fused.best().plain()['range_error'] < 0.15
     assert training.worths[training.best_epoch - 1] == max(training.worths)
-
-
-def test_the_same_seed_gives_the_same_network_and_another_one_another(
-    whole: EpochTraining, windows: WindowSet, tmp_path: Path
-) -> None:
-    assert_equal(whole, trained(windows, tmp_path / 'again.pt'))
-    assert trained(windows, tmp_path / 'other.pt', replace(TINY, seed=4)).losses != whole.losses
-
-
-class StoppedError(Exception):
-    """Ends a training in the middle of an epoch."""
-
-
-def test_a_training_that_was_cut_short_ends_as_if_nothing_had_happened(
-    whole: EpochTraining, windows: WindowSet, tmp_path: Path
-) -> None:
-    def stop(share: float, words: str) -> None:
-        if share > 0.6:
-            raise StoppedError
-
-    with pytest.raises(StoppedError):
-        fusion_training(windows, TINY, tmp_path / 'cut.pt', 'data').run(stop)
-    resumed = fusion_training(windows, TINY, tmp_path / 'cut.pt', 'data')
-    assert resumed.epoch == 1
-    resumed.run()
-    assert_equal(whole, resumed)

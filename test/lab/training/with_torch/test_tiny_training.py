@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,6 @@ from mmedge_lab.training.detector_session import train_detector
 from mmedge_lab.training.detector_training import DetectorSettings
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 
-SUPPORT = Path(__file__).resolve().parents[3] / 'support'
 TINY = DetectorSettings(
     size=(160, 128),
     crop=(96, 96),
@@ -60,27 +56,6 @@ def test_a_training_leaves_a_bundle_with_figures_and_nothing_else(
     assert detector.labels == ('person',)
     assert detector.input_size == (160, 128)
     assert bundle.camera_stages()[0].stat().st_size < 1_000_000
-
-
-def test_a_killed_training_is_no_bundle_and_goes_on(pictures: Path, tmp_path: Path) -> None:
-    out = tmp_path / 'walkers'
-    process = subprocess.Popen(
-        [sys.executable, SUPPORT / 'train_until_killed.py', pictures, out],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == 'second epoch\n'
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    assert not out.exists()
-    progress: list[str] = []
-    train_detector(pictures, out, lambda share, words: progress.append(words), settings=TINY)
-    assert not any(words.startswith('epoch 1 ') for words in progress)
-    assert open_detector(out).input_size == (160, 128)
-    assert not (tmp_path / '.walkers.training').exists()
 
 
 def test_two_trainings_do_not_share_a_work_folder(pictures: Path, tmp_path: Path) -> None:
