@@ -15,7 +15,7 @@ from live_graph import DURATION, is_gapless, trail_error_ms
 from tiny_recogniser import write_tiny_recogniser
 from typer.testing import CliRunner
 
-from mmedge_lab.rivals.mmedge.live_bench import BLOCKING, changed
+from mmedge_lab.rivals.mmedge.live_flight import BLOCKING, changed
 from mmedge_ros.commands.main import app
 from mmedge_ros.core.data_types import Decision
 from mmedge_ros.core.run_record import RunRecord

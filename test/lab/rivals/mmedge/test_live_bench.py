@@ -15,22 +15,19 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import BenchRequest
 from mmedge_lab.judging.bench_table import bench_table
 from mmedge_lab.judging.run_bench import judge
-from mmedge_lab.rivals.mmedge import live_bench
+from mmedge_lab.rivals.mmedge import live_flight
 from mmedge_lab.rivals.mmedge.live_bench import (
     ADAPTIVE,
-    BLOCKING,
     BUSY,
-    CACHED,
     FIXED,
     FLOOR,
     KEPT,
-    OURS,
     OVERLOADED,
     bench,
-    changed,
     limit_for,
     sentence_sums,
 )
+from mmedge_lab.rivals.mmedge.live_flight import BLOCKING, CACHED, OURS, changed
 from mmedge_lab.rivals.mmedge.stepped_flight import (
     Step,
     SteppedRecord,
@@ -129,7 +126,7 @@ def test_each_way_is_played_and_the_floor_is_a_row(
     encoder: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graphs = Graphs(encoder)
-    monkeypatch.setattr(live_bench, 'replay_live', graphs.replay)
+    monkeypatch.setattr(live_flight, 'replay_live', graphs.replay)
     write_short_flights(tmp_path / 'set', 1, 1.0)
     made = bench(BenchRequest((tmp_path / 'set',)))
     whole, overload = bench_table('live', made, judge(made, tmp_path / 'kept'))['tables']
@@ -156,10 +153,10 @@ def test_each_way_is_played_and_the_floor_is_a_row(
 
 
 def test_what_cannot_be_overloaded_is_named(encoder: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_bench, 'replay_live', Graphs(encoder, encoded=0).replay)
+    monkeypatch.setattr(live_flight, 'replay_live', Graphs(encoder, encoded=0).replay)
     with pytest.raises(ReplayError, match='nothing was encoded of a flight'):
         limit_for('', Path('a flight'))
-    monkeypatch.setattr(live_bench, 'replay_live', Graphs(None).replay)
+    monkeypatch.setattr(live_flight, 'replay_live', Graphs(None).replay)
     with pytest.raises(ReplayError, match='a flight has no camera whose encoder'):
         limit_for('', Path('a flight'))
 
