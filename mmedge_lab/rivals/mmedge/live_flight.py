@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,21 +48,20 @@ BUSY_PROCESSES = 4
 _Beside = Callable[[ProcessGroup, LiveRecord], AbstractContextManager[object]]
 
 
-@dataclass
-class LiveFlight:
-    """A flight that was played: its record, what was heard, and what the graph used."""
-
-    heard: LiveRecord = field(default_factory=LiveRecord)
-    record: RunRecord | None = None
-    used: list[_Usage] = field(default_factory=list)
-
-
 class _Usage(NamedTuple):
     """Of encoders and fusion at an instant (s): processor time, s, and memory, MB."""
 
     at: float
     seconds: float
     memory: float
+
+
+class LiveFlight(NamedTuple):
+    """A flight that was played: its record, what was heard, and what the graph used."""
+
+    record: RunRecord
+    heard: LiveRecord
+    used: Sequence[_Usage]
 
 
 def _usage(group: ProcessGroup) -> _Usage:
@@ -83,23 +82,22 @@ def fly(options: GraphOptions, change: Change, beside: _Beside = _nothing) -> Li
 
     :raises ReplayError: when the recording cannot be used or the graph does not run
     """
-    flown = LiveFlight()
-    groups: list[ProcessGroup] = []
+    running: list[tuple[ProcessGroup, LiveRecord]] = []
+    used: list[_Usage] = []
 
     @contextmanager
     def watched(group: ProcessGroup, live: LiveRecord) -> Iterator[None]:
-        groups.append(group)
-        flown.heard = live
+        running.append((group, live))
         with beside(group, live):
             yield
-        flown.used.append(_usage(group))
+        used.append(_usage(group))
 
     def on_progress(_: float, live: LiveRecord) -> None:
-        if live.status is not None and not flown.used:
-            flown.used.append(_usage(groups[0]))
+        if live.status is not None and not used:
+            used.append(_usage(running[0][0]))
 
-    flown.record = replay_live(options, on_progress, watched, change)
-    return flown
+    record = replay_live(options, on_progress, watched, change)
+    return LiveFlight(record, running[0][1], used)
 
 
 def changed(system: str, node: NodeDescription) -> NodeDescription:
@@ -189,7 +187,6 @@ def live_sums(flown: LiveFlight, deadline: float = math.nan, starting: float = _
     :raises ReplayError: when nothing was decided
     """
     record, figures = flown.record, flown.heard.figures
-    assert record is not None  # it was flown
     begun_ns = min((f.available_ns for f in record.features), default=0)
     begun_ns += round(starting * NS_PER_S)
     decisions = [d for d in record.decisions if d.window_end_ns > begun_ns]
