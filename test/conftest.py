@@ -32,11 +32,8 @@ LONGEST = (
 # Their modules cannot be imported without ROS 2.
 NEED_ROS = [
     'ros',
-    'commands/test_demo.py',
-    'lab/rivals/mmedge/test_cpu_step_bench.py',
-    'lab/rivals/mmedge/test_described_bench.py',
-    'lab/rivals/mmedge/test_latency_bench.py',
-    'lab/rivals/mmedge/test_overload_bench.py',
+    'lab/commands/test_demo.py',
+    'lab/rivals/mmedge/test_live_bench.py',
 ]
 collect_ignore = [] if HAS_ROS else NEED_ROS
 
