@@ -56,7 +56,7 @@ class _Usage(NamedTuple):
     memory: float
 
 
-class LiveFlight(NamedTuple):
+class PlayedFlight(NamedTuple):
     """A flight that was played: its record, what was heard, and what the graph used."""
 
     record: RunRecord
@@ -77,7 +77,7 @@ def _nothing(_group: ProcessGroup, _live: LiveRecord) -> AbstractContextManager[
     return nullcontext()
 
 
-def fly(options: GraphOptions, change: Change, beside: _Beside = _nothing) -> LiveFlight:
+def fly(options: GraphOptions, change: Change, beside: _Beside = _nothing) -> PlayedFlight:
     """Play a flight through a graph, watched from when it plays.
 
     :raises ReplayError: when the recording cannot be used or the graph does not run
@@ -97,7 +97,7 @@ def fly(options: GraphOptions, change: Change, beside: _Beside = _nothing) -> Li
             used.append(_usage(running[0][0]))
 
     record = replay_live(options, on_progress, watched, change)
-    return LiveFlight(record, running[0][1], used)
+    return PlayedFlight(record, running[0][1], used)
 
 
 def changed(system: str, node: NodeDescription) -> NodeDescription:
@@ -120,7 +120,7 @@ def with_parameters(
     return replace(node, parameters={**node.parameters, **own.get(node.name, {})})
 
 
-def limited(detector: str, flight: Path, share: float, rate: float = 0.0) -> LiveFlight:
+def limited(detector: str, flight: Path, share: float, rate: float = 0.0) -> PlayedFlight:
     """Play a flight whose camera encoder has a share of the machine; at a rate, 0 for its own."""
 
     @contextmanager
@@ -176,7 +176,9 @@ def beside_busy_processes(_group: ProcessGroup, _live: LiveRecord) -> Iterator[N
             process.wait()
 
 
-def live_sums(flown: LiveFlight, deadline: float = math.nan, starting: float = _STARTING) -> Sums:
+def live_sums(
+    flown: PlayedFlight, deadline: float = math.nan, starting: float = _STARTING
+) -> Sums:
     """Take from a flight what counts, without its first seconds; times in ms.
 
     ``floor`` is what each latency is at least, ``age_floor`` the age of the unit that was waited
