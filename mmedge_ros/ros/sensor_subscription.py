@@ -98,6 +98,10 @@ class SensorSubscription:
             self._node.destroy_timer(self._timer)
         self._node.destroy_subscription(self._subscription)
 
+    def figures(self) -> dict[str, object]:
+        """Return counts for the node's diagnostics: none."""
+        return {}
+
     def loss(self) -> str:
         """Say how much is lost on the way, and the remedy; '' where little is."""
         words = self._loss.words()

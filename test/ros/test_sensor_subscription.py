@@ -20,7 +20,7 @@ from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.messages import names, qos
 from mmedge_ros.ros.messages.conversions import from_time
-from mmedge_ros.ros.picture_input import UnitInput
+from mmedge_ros.ros.picture_input import unit_input
 from mmedge_ros.ros.sensor_subscription import LossCount
 
 # Publishes VGA pictures; stamps count them. Slow enough for a reader on a busy machine.
@@ -74,8 +74,7 @@ class Listener:
         self.node = Node(name, parameter_overrides=given)
         self.numbers: list[int] = []
         self.watch = InputWatch(self.node, lambda: 0.0)
-        self.input = UnitInput(self.node, 'camera', 'raw', self._on_picture)
-        self.input.expect_in(self.watch)
+        self.input = unit_input(self.node, 'camera', 'raw', self._on_picture, self.watch)
         self.executor = LeanExecutor()
         self.executor.add_node(self.node)
 

@@ -42,7 +42,7 @@ from mmedge_ros.ros.messages.memory_messages import to_moment
 from mmedge_ros.ros.messages.sensor_input import received_unit
 from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
-from mmedge_ros.ros.picture_input import UnitInput
+from mmedge_ros.ros.picture_input import unit_input
 from mmedge_ros.ros.ros_clock import RosClock
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
@@ -175,8 +175,7 @@ class UnitEncoderNode(Node):
             self.create_subscription(msg.TrackArray, names.TRACKS, self._on_tracks, qos.RESULT)
         self._worker.start()
         # Last, so that a player that waits for this subscription meets a warm encoder.
-        self._input = UnitInput(self, p.modality, p.image_transport, self._on_unit)
-        self._input.expect_in(self._watch)
+        self._input = unit_input(self, p.modality, p.image_transport, self._on_unit, self._watch)
 
     def stop(self) -> None:
         """End the worker."""
