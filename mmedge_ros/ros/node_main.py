@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import faulthandler
 import os
 import select
 import signal
@@ -10,6 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -42,11 +45,30 @@ USER_ERRORS = (
 )
 
 
-def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = None) -> int:
-    """Make the nodes, spin them in one executor until a signal, and clean up.
+def run_nodes(makers: Sequence[Callable[[], Node]], args: list[str] | None = None) -> NoReturn:
+    """Make the nodes, spin them in one executor until a signal, clean up and end the process.
 
-    Returns the exit code: 0 when stopped, `NOT_MADE` or `BROKE_DOWN`.
+    Its exit code is 0 when stopped, else `NOT_MADE` or `BROKE_DOWN`.
     """
+    _end(_run(makers, args))
+
+
+def _end(code: int) -> NoReturn:
+    """End this process, whatever its threads are doing.
+
+    Python would take itself apart under threads that are in the middle of a call, such as a
+    network's or a wait's: now and then, on a busy machine, that ends with a segmentation fault.
+    """
+    atexit._run_exitfuncs()  # noqa: SLF001  # such as folders that go with the process
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody reads it any more, or it was closed
+            stream.flush()
+    os._exit(code)
+
+
+def _run(makers: Sequence[Callable[[], Node]], args: list[str] | None) -> int:
+    # Where a library crashed is then in the node's log.
+    faulthandler.enable()
     process_memory.keep_one_heap()
     interrupt = _Interrupt()
     signal.signal(signal.SIGINT, interrupt)
@@ -81,7 +103,7 @@ def program(kind: Callable[[], Node], niceness: int = 0) -> Callable[[], NoRetur
 
     def main() -> NoReturn:
         os.nice(niceness)
-        sys.exit(run_nodes([kind]))
+        run_nodes([kind])
 
     return main
 

@@ -50,7 +50,7 @@ class Subject(Node):
     def stop(self):
         print('stopped', flush=True)
 
-sys.exit(run_nodes([Subject]))
+run_nodes([Subject])
 """
 
 Start = Callable[..., 'subprocess.Popen[str]']

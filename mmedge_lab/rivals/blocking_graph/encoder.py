@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from mmedge_lab.rivals.blocking_graph.window_encoder import WindowEncoderWorker
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.nodes.unit_encoder import UnitEncoderNode
@@ -16,4 +14,4 @@ class WindowEncoderNode(UnitEncoderNode):
 
 
 if __name__ == '__main__':
-    sys.exit(run_nodes([WindowEncoderNode]))
+    run_nodes([WindowEncoderNode])

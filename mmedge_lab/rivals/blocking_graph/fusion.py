@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from mmedge_lab.rivals.blocking_graph.window_decisions import WholeWindowWorker
 from mmedge_ros.ros.node_main import run_nodes
 from mmedge_ros.ros.nodes.fusion import FusionNode
@@ -16,4 +14,4 @@ class WholeWindowFusionNode(FusionNode):
 
 
 if __name__ == '__main__':
-    sys.exit(run_nodes([WholeWindowFusionNode]))
+    run_nodes([WholeWindowFusionNode])

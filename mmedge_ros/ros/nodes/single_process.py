@@ -46,7 +46,7 @@ def main(args: list[str] | None = None) -> None:
     except (ValueError, TypeError) as err:
         sys.exit(f'single_process: not a description of nodes: {err}')
     # What follows the description is for the whole process, such as a log level.
-    sys.exit(run_nodes(makers, given))
+    run_nodes(makers, given)
 
 
 if __name__ == '__main__':
