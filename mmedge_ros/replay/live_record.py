@@ -103,6 +103,13 @@ class LiveRecord:
         last_end_ns = -(-last_arrival_ns // stride_ns) * stride_ns + self.status.offset_ns
         return self.newest.window_end_ns >= last_end_ns
 
+    def lacks_units(self) -> bool:
+        """Whether a unit that the newest decision used is still on its way from its encoder."""
+        if self.newest is None:
+            return False
+        there = {(features.modality, features.stamp_ns) for features in self._features}
+        return not self.newest.newest_ns.items() <= there
+
     def fill(self, record: RunRecord, first_ns: int, last_ns: int) -> None:
         """Complete a record begun from the recording; both instants are bag time."""
         offset_ns = self.status.offset_ns if self.status else 0

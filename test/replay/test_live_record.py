@@ -96,6 +96,15 @@ def test_updates_are_kept_apart_and_are_no_decisions() -> None:
     assert (found.windows, found.dropped) == (20, 19)
 
 
+def test_units_of_the_last_decision_may_come_after_it() -> None:
+    record = LiveRecord()
+    assert not record.lacks_units()
+    record.add_decision(decision(100, stamp=55))
+    assert record.lacks_units()
+    record.add_features(encoded(60))
+    assert not record.lacks_units()
+
+
 def test_grids_are_not_kept() -> None:
     record = LiveRecord()
     record.add_features(encoded(60))

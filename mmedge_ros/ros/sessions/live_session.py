@@ -130,6 +130,10 @@ def _record(
                 if now - finished_at > _AFTERMATH / min(rate, 1.0):
                     live.notes.append('the graph did not decide the last windows')
                     return
+        # Encoders and fusion are heard apart, the one sooner than the other.
+        until = time.monotonic() + _AFTERMATH
+        while live.lacks_units() and time.monotonic() < until:
+            spin_once()
 
 
 def _check(group: ProcessGroup, live: LiveRecord, elapsed: float) -> None:
