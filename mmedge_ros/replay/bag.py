@@ -11,10 +11,12 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from rosbags.typesys.store import Typestore
 
 from mmedge_ros.core.untrusted_files import brief
 from mmedge_ros.replay import BagError
@@ -54,6 +56,12 @@ def stamp_of(message: BagMessage) -> int:
         return 0
 
 
+@cache
+def _usual_types() -> Typestore:
+    """Return the types that need no definition; how each is read is found out once."""
+    return get_typestore(Stores.ROS2_KILTED)
+
+
 class Bag:
     """A recording, open for reading; a context manager.
 
@@ -88,7 +96,7 @@ class Bag:
             reasons = ''.join(f'; {problem}' for problem in self.problems)
             raise BagError(f'{self.path} holds no messages{reasons}')
         self._filled = [part for part in self._parts if any(t.count for t in part.topics)]
-        self._types = get_typestore(Stores.ROS2_KILTED)
+        self._types = _usual_types()
 
     @property
     def begin_ns(self) -> int:
@@ -168,6 +176,8 @@ class Bag:
         encoding, text = next((d for d in definitions if d is not None), ('', ''))
         if encoding != 'ros2msg':
             raise BagError('the recording holds no definition of this type that can be read')
+        if self._types is _usual_types():
+            self._types = get_typestore(Stores.ROS2_KILTED)
         known = self._types.fielddefs
         types = get_types_from_msg(text, msgtype)
         self._types.register({name: types[name] for name in types if name not in known})

@@ -7,6 +7,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,6 +46,23 @@ def render_page(
     :param folder: where the family's template lies, if not beside this file
     :param content: what the template needs besides: ``title``, ``summary``, ``tiles``, ...
     """
+    by_name = {figure.name.removesuffix('.png'): figure for figure in figures}
+    script = ''.join((TEMPLATES / name).read_text() for name in scripts)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = _environment(folder).get_template(template)
+    return page.render(
+        report=report,
+        figures=by_name,
+        contents=[],
+        script=script,
+        script_hash=f'sha256-{digest}',
+        **content,
+    )
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    """Return what renders the templates of a family, each compiled once."""
     environment = Environment(
         loader=FileSystemLoader([folder, TEMPLATES]),
         autoescape=True,
@@ -59,19 +77,8 @@ def render_page(
         'number': number,
         'percent': percent,
     }
-    by_name = {figure.name.removesuffix('.png'): figure for figure in figures}
     environment.policies['json.dumps_kwargs'] = {'separators': (',', ':'), 'allow_nan': False}
-    script = ''.join((TEMPLATES / name).read_text() for name in scripts)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = environment.get_template(template)
-    return page.render(
-        report=report,
-        figures=by_name,
-        contents=[],
-        script=script,
-        script_hash=f'sha256-{digest}',
-        **content,
-    )
+    return environment
 
 
 def anchor(title: str) -> str:
