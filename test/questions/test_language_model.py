@@ -70,7 +70,7 @@ def test_where_the_model_fails_a_sentence_says_why(
     deadline = time.monotonic() + within
     said = explain('who?', FACTS, [], deadline, own(behaviour, tmp_path))
     # What is kept to on a quiet machine is in docs/results/language_model.md.
-    assert time.monotonic() < deadline + 2.0
+    assert time.monotonic() < deadline + PATIENCE / 2
     assert isinstance(said, ModelRefusal)
     assert reason in said.reason
     assert list(temporary.iterdir()) == []

@@ -123,7 +123,7 @@ def test_a_server_that_hangs_or_sends_slowly_is_cut_off_at_the_deadline(
     begun = time.monotonic()
     assert words in why_not(folder, script, LITTLE)
     # What a busy machine adds.
-    assert LITTLE <= time.monotonic() - begun < LITTLE + 1.0
+    assert LITTLE <= time.monotonic() - begun < LITTLE + 4.0
 
 
 @pytest.mark.parametrize(

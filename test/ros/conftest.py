@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import rclpy
 from live_graph import DURATION, Bystander
-from tiny_detector import write_tiny_detector
 
 
 @pytest.fixture(scope='session')
@@ -28,12 +27,6 @@ def bystander() -> Iterator[Bystander]:
     """A node beside the graph that hears everything and may say anything."""
     with Bystander() as node:
         yield node
-
-
-@pytest.fixture(scope='session')
-def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Weights that find the white box of the little recording."""
-    return write_tiny_detector(tmp_path_factory.mktemp('models') / 'tiny.onnx')
 
 
 @pytest.fixture(scope='session')

@@ -54,7 +54,7 @@ class Graph:
         """Wait until a node has logged a line with these words, and return it."""
 
         def line() -> str:
-            lines = self.group.last_words(name, 99).splitlines()
+            lines = self.group.log_of(name).read_text().splitlines()
             return next((line for line in lines if words in line), '')
 
         found: str = self.bystander.wait_until(line)
@@ -142,4 +142,4 @@ def test_after_five_seconds_each_node_says_whom_it_misses(graph: Graph) -> None:
     )
     assert graph.group.watch() == ['bag_player']
     for name in graph.group.pids:
-        assert 'Traceback' not in graph.group.last_words(name, 99)
+        assert 'Traceback' not in graph.group.log_of(name).read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from functools import partial
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 import bag_fixtures as flight
@@ -182,8 +182,11 @@ def test_odometry_recognition_and_reuse_work_as_in_an_offline_replay(
     )
     live = replay_live(options)
     _check_odometry([d for d in live.decisions if d.tracks][2:])
-    labels = [track.recognised for d in live.decisions for track in d.tracks if track.recognised]
-    assert len(labels) > len(live.decisions) / 2
+    named = [[track.recognised for track in d.tracks if track.recognised] for d in live.decisions]
+    # From the first look on, however late that is on a busy machine.
+    since = list(dropwhile(lambda found: not found, named))
+    labels = [label for found in since for label in found]
+    assert len(labels) > 0.7 * len(since)
     assert (labels[-1].label, labels[-1].attributes[0]) == ('person', 'blue')
     assert [novelty.label for novelty in live.novelties] == ['person']
     first_ns = live.decisions[0].window_end_ns
@@ -233,7 +236,7 @@ def test_a_graph_that_waits_encodes_no_unit_before_the_end_of_its_first_window(
 
 
 def test_the_command_line_writes_the_report_and_says_where(
-    without_figures: None, raw_bag: Path, detector: Path, tmp_path: Path
+    undrawn: None, raw_bag: Path, detector: Path, tmp_path: Path
 ) -> None:
     words = ('replay', raw_bag, '--live', '--detector', detector, '--out', tmp_path / 'out')
     done = CliRunner().invoke(app, [*map(str, words)], env={'NO_COLOR': '1', 'COLUMNS': '200'})

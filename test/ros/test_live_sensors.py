@@ -138,11 +138,11 @@ class Watcher:
     def put_back(self, node: str, plug: Callable[[], object]) -> None:
         """Plug a sensor in again; it must be back soon."""
         bystander = self._bystander
-        put_back_ns = time.time_ns()
+        put_back_ns, known = time.time_ns(), len(bystander.features)
         plug()
 
         def back() -> list[int]:
-            stamps = stamps_of(bystander.features, node)
+            stamps = stamps_of(bystander.features[known:], node)
             return [stamp for stamp in stamps if stamp >= put_back_ns]
 
         bystander.wait_until(lambda: len(back()) >= 2)

@@ -29,6 +29,7 @@ from mmedge_ros.ros.graph.middleware_profile import profile_environment
 from mmedge_ros.ros.graph.options import GraphOptions
 from mmedge_ros.ros.graph.perception_graph import bag_graph
 from mmedge_ros.ros.graph.process_group import ProcessGroup
+from mmedge_ros.ros.lean_executor import LeanExecutor
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.messages.conversions import from_time, from_track_array
 
@@ -36,7 +37,7 @@ SECOND = 1_000_000_000
 # The id of the configuration that a `Commander` publishes.
 FRESH_ID = 7
 # Generous: a machine may be busy with something else.
-PATIENCE = 60.0
+PATIENCE = 120.0
 _LOOK = 0.02
 
 
@@ -99,7 +100,9 @@ class Bystander:
     def __enter__(self) -> Bystander:
         rclpy.init(context=self._context)
         self.node = Node(self._name, context=self._context)
-        self.executor = SingleThreadedExecutor(context=self._context)
+        # It takes all that came before a condition is looked at again: on a busy machine whoever
+        # looks after each message falls ever further behind.
+        self.executor = LeanExecutor(context=self._context)
         self.executor.add_node(self.node)
         for kind, topic, profile, keep in (
             (msg.TrackArray, names.TRACKS, qos.RECORD, self._on_tracks),
@@ -118,6 +121,7 @@ class Bystander:
         trace: TracebackType | None,
     ) -> None:
         segments = segments_of(os.getpid())
+        self.executor.shutdown()
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
         # Processes that were killed still count as users of what they wrote to.
@@ -199,6 +203,7 @@ class Stage:
         if not self._is_ended:
             self._is_ended = True
             getattr(self.node, 'stop', lambda: None)()
+            self._executor.shutdown()
             self.node.destroy_node()
 
 
