@@ -14,6 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from ros_installed import HAS_ROS
+from tries import tries
 from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,7 +77,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow machine is no failure, and a failure must be the same for everybody.
-hypothesis.settings.register_profile('mmedge', deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    'mmedge', deadline=None, derandomize=True, max_examples=tries(50)
+)
 hypothesis.settings.load_profile('mmedge')
 
 # Before click 8.2 standard error went into standard output, unless this was said.
@@ -114,10 +117,34 @@ def street_flight(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return kept_flight(folder / 'street_flight', wanted, lambda _: None)
 
 
+@pytest.fixture(scope='session')
+def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Weights that find the white box of the little recordings."""
+    from tiny_detector import write_tiny_detector
+
+    return write_tiny_detector(tmp_path_factory.mktemp('detector') / 'tiny.onnx')
+
+
+@pytest.fixture(scope='session')
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Service times, with which equal recordings give equal decisions on a busy machine, too."""
+    from mmedge_ros.core.device_profile import measured_profile, write_profile
+
+    times = {'camera.encode': 8.0, 'radar.encode': 0.4, 'fusion': 1.0}
+    times |= {'receipt.transport': 0.1, 'features.transport': 0.2}
+    path = tmp_path_factory.mktemp('profile') / 'device.yaml'
+    spread = {name: (0.8e-3 * ms, 1e-3 * ms, 1.5e-3 * ms) for name, ms in times.items()}
+    write_profile(measured_profile('made up', spread), path)
+    return path
+
+
 @pytest.fixture
-def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the figures of replays: most of a short one's time, and tested on their own."""
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what reports draw: most of a short replay's time, and tested on its own."""
+    from mmedge_ros.report.report_pictures import NO_PICTURES
+
     monkeypatch.setattr('mmedge_ros.report.figures.draw_figures', lambda *_: [])
+    monkeypatch.setattr('mmedge_ros.commands.replay_run.run_pictures', lambda *_: NO_PICTURES)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,7 +15,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL_TOOLS = (
-    'bash cat cut dirname env find flock grep mkdir nice readlink rm sed sha256sum sort tail uname'
+    'bash cat cut dirname env find flock grep mkdir nice nproc readlink rm sed sha256sum sort tail'
+    ' uname'
 )
 
 # One stand-in plays the system's Python, the one in .venv and (as `python -m pip`) pip. It notes
@@ -561,7 +562,8 @@ def test_without_arguments_what_only_computes_gives_way_to_the_live_tests_and_th
         f'--no-loadscope-reorder test/ros, nice {usual}',
     ]
     apart = ' '.join(f'--ignore {path}' for path in ('test/ros', *paths))
-    options = '-n logical --dist loadfile --no-loadscope-reorder'
+    workers = 1 + int(os.popen('nproc').read())
+    options = f'-n {workers} --dist loadfile --no-loadscope-reorder'
     assert rest == f'pytest {options} {apart}, nice {usual}'
 
 

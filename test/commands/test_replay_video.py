@@ -10,19 +10,16 @@ import cv2
 import numpy as np
 import pytest
 import typer
-from tiny_detector import write_tiny_detector
 from typer.testing import CliRunner
 
 from mmedge_ros.commands.errors import plain_errors
 from mmedge_ros.commands.main import app
 from mmedge_ros.commands.replay_run import ReplayRequest, run_replay
 
-pytestmark = pytest.mark.usefixtures('without_figures')
 
-
-@pytest.fixture(scope='module')
-def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_detector(tmp_path_factory.mktemp('model') / 'tiny.onnx')
+@pytest.fixture(autouse=True)
+def _without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('mmedge_ros.report.figures.draw_figures', lambda *_: [])
 
 
 def frames_of(path: Path) -> list[Any]:

@@ -73,11 +73,8 @@ def edge(**changes: Any) -> dict[str, Any]:
     ('content', 'reason'),
     [
         ('', 'holds nothing.*camera_calibration'),
-        ('42', 'holds a int.*camera_calibration'),
         ('a: [', 'not plain YAML.*camera_calibration'),
         ('%YAML:1.0\n---\nk: !!opencv-matrix\n  rows: 3', 'not plain YAML.*camera_calibration'),
-        ('x: !!python/object/apply:os.system [ls]', 'not plain YAML'),
-        ('a: &a [1]\nb: *a', 'refers to an anchor'),
         ('a: "' + 'x' * 300_000 + '"', 'larger than'),
         ('other: 1', 'neither a camera .* nor transforms'),
         ('transforms: []', 'neither a camera .* nor transforms'),

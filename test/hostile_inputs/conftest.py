@@ -1,26 +1,32 @@
-"""A detector and service times, for replays that take half a second and repeat exactly."""
+"""Replays that take half a second and repeat exactly."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import bag_fixtures as flight
 import pytest
-from tiny_detector import write_tiny_detector
+from replays import Message, Outcome, replay
 
-from mmedge_ros.core.device_profile import measured_profile, write_profile
+
+@pytest.fixture
+def run(tmp_path: Path, detector: Path, profile: Path) -> Any:
+    """Write messages to a recording and replay it."""
+
+    def write_and_replay(
+        messages: list[Message], name: str = 'bag', storage: str = 'mcap', **options: Any
+    ) -> Outcome:
+        bag = flight.write_bag(tmp_path / name, storage, messages)
+        options = {'detector': detector, 'profile': profile, **options}
+        return replay(bag, tmp_path / f'{name}_report', **options)
+
+    return write_and_replay
 
 
 @pytest.fixture(scope='session')
-def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_detector(tmp_path_factory.mktemp('model') / 'tiny.onnx')
-
-
-@pytest.fixture(scope='session')
-def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Service times, with which equal recordings give equal decisions."""
-    times = {'camera.encode': 8.0, 'radar.encode': 0.4, 'fusion': 1.0}
-    times |= {'receipt.transport': 0.1, 'features.transport': 0.2}
-    path = tmp_path_factory.mktemp('profile') / 'device.yaml'
-    spread = {name: (0.8e-3 * ms, 1e-3 * ms, 1.5e-3 * ms) for name, ms in times.items()}
-    write_profile(measured_profile('made up', spread), path)
-    return path
+def whole(tmp_path_factory: pytest.TempPathFactory, detector: Path, profile: Path) -> Outcome:
+    """The replay of two seconds that nothing is wrong with."""
+    folder = tmp_path_factory.mktemp('whole')
+    bag = flight.write_bag(folder / 'bag', messages=flight.recording(2.0))
+    return replay(bag, folder / 'report', detector=detector, profile=profile)

@@ -7,34 +7,10 @@ from typing import Any
 
 import bag_fixtures as flight
 import numpy as np
-import pytest
-from replays import Message, Outcome, each, refused, replay, replay_undrawn, reported
+from replays import Message, Outcome, each, reported
 
 # What decisions say of themselves differs where something had to be assumed.
 ASSUMED = 'assumed at the origin, looking forward'
-
-pytestmark = pytest.mark.usefixtures('without_figures')
-
-
-@pytest.fixture
-def run(tmp_path: Path, detector: Path, profile: Path) -> Any:
-    """Write messages to a recording and replay it."""
-
-    def write_and_replay(messages: list[Message], name: str = 'bag', **options: Any) -> Outcome:
-        bag = flight.write_bag(tmp_path / name, messages=messages)
-        return replay(
-            bag, tmp_path / f'{name}_report', detector=detector, profile=profile, **options
-        )
-
-    return write_and_replay
-
-
-@pytest.fixture(scope='module')
-def whole(tmp_path_factory: pytest.TempPathFactory, detector: Path, profile: Path) -> Outcome:
-    """The replay of a recording that nothing is wrong with."""
-    folder = tmp_path_factory.mktemp('whole')
-    bag = flight.write_bag(folder / 'bag', messages=flight.recording(2.0))
-    return reported(replay_undrawn(bag, folder / 'report', detector=detector, profile=profile))
 
 
 def uncalibrated(message: Any) -> Any:
@@ -83,22 +59,6 @@ def test_a_camera_info_that_becomes_usable_is_used(run: Any, whole: Outcome) -> 
     assert late.decisions == whole.decisions
 
 
-def test_a_camera_without_camera_info_is_told_of(run: Any) -> None:
-    outcome = run(without(flight.recording(2.0), flight.CAMERA_INFO))
-    reported(outcome, 'no camera calibration: a lens of 53 degrees across the picture is assumed')
-    assert 'person' in labels(outcome)
-    assert all('lens of 53 degrees' in decision for decision in outcome.decisions[1:])
-
-
-def test_a_calibration_of_another_size_is_told_of(run: Any) -> None:
-    def other(number: int, message: Any) -> Any:
-        message.width, message.height = 640, 480
-        return message
-
-    outcome = run(each(flight.recording(1.0), flight.CAMERA_INFO, other))
-    reported(outcome, '20 of 20 pictures are 64 x 48 px, but the calibration is for 640 x 480 px')
-
-
 def test_without_transforms_the_sensors_are_assumed_to_look_forward(run: Any) -> None:
     outcome = reported(
         run(without(flight.recording(2.0), flight.TF_STATIC)),
@@ -123,13 +83,12 @@ def test_of_transforms_in_a_circle_the_one_that_closes_it_is_left_out(
     assert outcome.decisions == whole.decisions
 
 
-@pytest.mark.parametrize('wrong', [np.nan, np.inf, 1e300], ids=['nan', 'infinite', 'huge'])
 def test_a_transform_that_leads_nowhere_is_left_out_and_the_others_used(
-    run: Any, whole: Outcome, wrong: float
+    run: Any, whole: Outcome
 ) -> None:
     mixed = with_edges(
         flight.recording(2.0),
-        edge('mast', 'lamp', wrong),
+        edge('mast', 'lamp', 1e300),
         edge('radar_link', 'camera_optical_frame'),
     )
     outcome = reported(run(mixed, 'mixed'), "static transform not used: .*'mast' -> 'lamp'")
@@ -152,19 +111,3 @@ def test_a_calibration_file_decides_against_the_recording(run: Any, tmp_path: Pa
     )
     outcome = run(flight.recording(1.0), calibration=file)
     reported(outcome, "not used: transform 'radar_link' -> 'camera_optical_frame' closes a cycle")
-
-
-def test_calibration_files_that_hold_none_are_refused(run: Any, tmp_path: Path) -> None:
-    for name, text, said in (
-        ('empty', '', 'holds nothing'),
-        ('zeros', 'image_width: 0\nimage_height: 0\ncamera_matrix: {data: [0]}', 'has 1 numbers'),
-        ('circle', _circle(), 'closes a cycle'),
-    ):
-        file = tmp_path / f'{name}.yaml'
-        file.write_text(text)
-        refused(run(flight.recording(0.2), name, calibration=file), said)
-
-
-def _circle() -> str:
-    entry = '- {parent: %s, child: %s, translation: [0, 0, 0], rotation: [0, 0, 0, 1]}\n'
-    return 'transforms:\n' + entry % ('a', 'b') + entry % ('b', 'a')

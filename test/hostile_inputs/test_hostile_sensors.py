@@ -4,34 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import bag_fixtures as flight
 import cv2
 import numpy as np
 import pytest
-from replays import Message, Outcome, each, replay, reported
+from replays import Outcome, each, reported
 
 NS = 1_000_000_000
 CAMERA_TOPICS = (flight.CAMERA_COMPRESSED, flight.CAMERA_INFO)
-
-
-@pytest.fixture
-def run_and_draw(tmp_path: Path, detector: Path, profile: Path) -> Any:
-    """Write messages to a recording, replay it and draw its figures."""
-
-    def write_and_replay(messages: list[Message], name: str = 'bag') -> Outcome:
-        bag = flight.write_bag(tmp_path / name, messages=messages)
-        return replay(bag, tmp_path / f'{name}_report', detector=detector, profile=profile)
-
-    return write_and_replay
-
-
-@pytest.fixture
-def run(without_figures: None, run_and_draw: Any) -> Any:
-    """The same without figures, which take most of the time."""
-    return run_and_draw
 
 
 def cloud(rows: Any, at: int, names: str = 'x y z velocity') -> Any:
@@ -69,21 +51,18 @@ def jpeg(picture: Any) -> Any:
     [(CAMERA_TOPICS, 'radar', 'person'), ((flight.RADAR,), 'camera', 'moving')],
 )
 def test_one_sensor_alone_is_tracked_with(
-    run_and_draw: Any, kept: tuple[str, ...], missing: str, label: str
+    run: Any, kept: tuple[str, ...], missing: str, label: str
 ) -> None:
     messages = [m for m in flight.recording(2.0) if m[0] in (*kept, flight.TF_STATIC)]
-    outcome = reported(run_and_draw(messages), f'the recording has no {missing}')
+    outcome = reported(run(messages, drawn=True), f'the recording has no {missing}')
     report = outcome.report
     assert report['decisions'] == report['windows'] == 20
     assert report['decisions_with']['lost'] == {missing: 20}
     assert label in {track['label'] for track in report['tracks']}
 
 
-def test_points_that_cannot_be_returns_change_nothing(run_and_draw: Any) -> None:
+def test_points_that_cannot_be_returns_change_nothing(run: Any, whole: Outcome) -> None:
     messages = flight.recording(2.0)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('mmedge_ros.report.figures.draw_figures', lambda *_: [])
-        clean = run_and_draw(messages, 'clean')
     rubbish = [
         [np.nan] * 4,
         [1e38] * 4,
@@ -94,12 +73,12 @@ def test_points_that_cannot_be_returns_change_nothing(run_and_draw: Any) -> None
     ]
     polluted = each(messages, flight.RADAR, lambda _, m: cloud(rubbish + rows_of(m), stamp_of(m)))
     outcome = reported(
-        run_and_draw(polluted, 'polluted'),
+        run(polluted, 'polluted'),
         'radar: returns dropped because they are no finite numbers: 150',
         'radar: returns dropped as too near or too far: 100',
         'radar: returns dropped as too fast: 50',
     )
-    assert outcome.decisions == clean.decisions
+    assert outcome.decisions == whole.decisions
 
 
 def test_a_radar_without_velocities_is_told_of_and_the_camera_goes_on(run: Any) -> None:
@@ -110,20 +89,6 @@ def test_a_radar_without_velocities_is_told_of_and_the_camera_goes_on(run: Any) 
     )
     outcome = reported(run(messages), 'radar: scans without velocities.* moving: 50')
     assert [t['label'] for t in outcome.report['tracks']] == ['person']
-
-
-def test_points_without_a_position_are_told_of_once(run: Any) -> None:
-    messages = each(
-        flight.recording(1.0),
-        flight.RADAR,
-        lambda _, m: cloud([row[:3] for row in rows_of(m)], stamp_of(m), 'x y velocity'),
-    )
-    outcome = reported(
-        run(messages),
-        'radar: 25 of 25 messages not used: point cloud has no field z',
-        'radar: not one of its messages could be used',
-    )
-    assert outcome.units('radar', 'failed') == 25
 
 
 def test_sizes_that_are_lies_do_not_take_the_memory(run: Any) -> None:
@@ -145,9 +110,9 @@ def test_sizes_that_are_lies_do_not_take_the_memory(run: Any) -> None:
     reported(run(camera, 'camera'), 'camera: 10 of 10 messages not used: .*at most 64000000')
 
 
-def test_empty_scans_are_scans(run_and_draw: Any) -> None:
+def test_empty_scans_are_scans(run: Any) -> None:
     messages = each(flight.recording(1.0), flight.RADAR, lambda _, m: cloud([], stamp_of(m)))
-    outcome = reported(run_and_draw(messages))
+    outcome = reported(run(messages))
     assert outcome.units('radar', 'encoded') == 25
     assert 'radar' not in outcome.problems.replace('radar_link', '')
 
@@ -224,11 +189,9 @@ def test_a_camera_that_sends_only_rubbish_leaves_the_radar_to_itself(run: Any) -
     'lie',
     [
         lambda at: 0,
-        lambda at: -5 * NS,
         lambda at: at + 3600 * NS,
-        lambda at: at - 365 * 86_400 * NS,
     ],
-    ids=['zero', 'before_1970', 'in_an_hour', 'a_year_ago'],
+    ids=['zero', 'in_an_hour'],
 )
 def test_stamps_that_cannot_be_true_give_way_to_the_time_of_arrival(
     run: Any, lie: Callable[[int], int]
@@ -272,17 +235,6 @@ def test_a_radar_that_falls_silent_is_told_of_and_the_camera_goes_on(run: Any) -
     assert ['camera'] in [track['seen_by'] for track in last]
 
 
-def test_a_pause_of_both_sensors_is_told_of(run: Any) -> None:
-    begin_ns, end_ns = (flight.BEGIN_NS + round(s * NS) for s in (1.0, 9.0))
-    messages = [m for m in flight.recording(10.0) if not begin_ns < m[1] < end_ns]
-    outcome = reported(
-        run(messages),
-        r'camera: nothing usable for 8\.\d s from 0\.9 s on',
-        r'radar: nothing usable for 8\.\d s from 1\.0 s on',
-    )
-    assert outcome.units('camera', 'encoded') == 40
-
-
 def test_frame_names_from_outside_reach_neither_the_terminal_nor_the_page(
     run: Any,
 ) -> None:
@@ -299,24 +251,9 @@ def test_frame_names_from_outside_reach_neither_the_terminal_nor_the_page(
     assert '[2J' in outcome.said  # shown, and not obeyed: `replay` checks what is said
 
 
-def test_frames_are_found_by_names_with_a_leading_slash(run: Any) -> None:
-    messages = flight.recording(1.0)
-    as_usual = run(messages, 'as_usual')
+def test_frames_are_found_by_names_with_a_leading_slash(run: Any, whole: Outcome) -> None:
+    messages = flight.recording(2.0)
     for topic, _, message in messages:
         if topic != flight.TF_STATIC:
             message.header.frame_id = '/' + message.header.frame_id
-    assert reported(run(messages, 'slashed')).decisions == as_usual.decisions
-
-
-def test_messages_that_name_no_frame_or_many_are_told_of(run: Any) -> None:
-    messages = flight.recording(1.0)
-    for place, (topic, _, message) in enumerate(messages):
-        if topic == flight.CAMERA_COMPRESSED:
-            message.header.frame_id = ''
-        elif topic == flight.RADAR:
-            message.header.frame_id = f'radar_{place % 7}'
-    reported(
-        run(messages),
-        'camera: its messages name no frame',
-        r"radar: its messages name 7 frames \('radar_0', .*, \.\.\.\)",
-    )
+    assert reported(run(messages)).decisions == whole.decisions

@@ -41,6 +41,13 @@ def memory(built: BuiltMemory) -> Iterator[MemoryReader]:
         yield reader
 
 
+def beginning(flight: Path, cut: Path) -> Path:
+    """Write the first third of a recording."""
+    (whole,) = flight.glob('*.mcap')
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size // 3])
+    return cut
+
+
 def run(*words: str) -> tuple[int, str, str]:
     result = CliRunner().invoke(memory_app, list(words))
     return result.exit_code, result.stdout, result.stderr
@@ -103,16 +110,15 @@ def test_a_damaged_memory_is_said_before_the_flight_is_replayed(
 
 
 def test_a_memory_of_another_bundle_is_replaced_and_searched_by_its_own(
-    flight: Path, tmp_path: Path
+    flight: Path, built: BuiltMemory, tmp_path: Path
 ) -> None:
     other = tmp_path / 'my_people'
     shutil.copytree(MODELS / 'flight_people', other)
     with (other / 'manifest.yaml').open('a') as manifest:
         manifest.write('note: a copy\n')
-    copy = tmp_path / 'other'
-    copy.symlink_to(flight)
-    for bundle in ('flight_people', str(other)):
-        build_memory(str(copy), bundle)
+    copy = beginning(flight, tmp_path / 'other.mcap')
+    shutil.copytree(built.folder, tmp_path / 'other.mcap.memory')
+    assert build_memory(str(copy), str(other)).folder == tmp_path / 'other.mcap.memory'
     code, _, err = run('search', 'car', '--flight', str(copy))
     assert code == 1
     assert 'name it with --encoder' in err
@@ -124,9 +130,7 @@ def test_a_memory_of_another_bundle_is_replaced_and_searched_by_its_own(
 def test_a_broken_recording_is_kept_up_to_the_break_and_that_is_said(
     flight: Path, tmp_path: Path
 ) -> None:
-    (whole,) = flight.glob('*.mcap')
-    broken = tmp_path / 'broken.mcap'
-    broken.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    broken = beginning(flight, tmp_path / 'broken.mcap')
     code, out, err = run('build', str(broken), '--detector', 'flight_people')
     assert code == 0
     assert 'broken after' in err

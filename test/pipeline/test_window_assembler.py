@@ -7,6 +7,7 @@ from hand_made_units import BEGIN_NS, MS, at, features, receipt, unit
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tries import tries
 
 from mmedge_ros.core.data_types import (
     CAMERA,
@@ -572,4 +573,4 @@ class HostileStream(RuleBasedStateMachine):
 
 
 TestHostileStream = HostileStream.TestCase
-TestHostileStream.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+TestHostileStream.settings = settings(max_examples=tries(50), stateful_step_count=50)

@@ -44,7 +44,7 @@ def test_the_default_bundle_of_a_simulated_flight_fuses_by_rules_that_no_network
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize('column', [0, 1], ids=['default bundle', 'fused_people'])
-@pytest.mark.usefixtures('without_figures')
+@pytest.mark.usefixtures('undrawn')
 def test_the_demo_flight_keeps_its_figures(flight: Path, tmp_path: Path, column: int) -> None:
     named = ['--detector', str(ROOT / 'models/fused_people')] if column else []
     arguments = ['replay', str(flight), '--profile', str(PROFILE), '--out', str(tmp_path)]

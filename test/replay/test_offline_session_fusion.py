@@ -10,13 +10,11 @@ from bag_fixtures import recording, write_bag
 from tiny_fusion_bundle import write_fusion_bundle
 from tiny_stages import BOX, write_grid_bundle
 
-from mmedge_ros.core.device_profile import DeviceProfile, write_profile
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 
-STAGES = ('camera.encode', 'radar.encode', 'receipt.transport', 'features.transport', 'fusion')
 # Pictures of 64 x 48 px on an input of 640 x 480.
 ENCODERS_OWN = [edge / 10 for edge in BOX]
 
@@ -31,20 +29,12 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_fusion_bundle(tmp_path_factory.mktemp('models'))
 
 
-@pytest.fixture(scope='module')
-def profile(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What is measured on a busy machine is another thing each time."""
-    path = tmp_path_factory.mktemp('profiles') / 'profile.yaml'
-    write_profile(DeviceProfile('', dict.fromkeys(STAGES, (0.001,) * 6)), path)
-    return str(path)
-
-
 @pytest.fixture
-def replayed(profile: str) -> Callable[..., RunRecord]:
+def replayed(profile: Path) -> Callable[..., RunRecord]:
     def replay(bag: Path, bundle: Path, strategy: str = 'auto') -> RunRecord:
         pipeline = PipelineParameters(strategy=strategy)
         return replay_offline(
-            OfflineOptions(str(bag), str(bundle), '', profile, pipeline=pipeline)
+            OfflineOptions(str(bag), str(bundle), '', str(profile), pipeline=pipeline)
         )
 
     return replay

@@ -60,25 +60,24 @@ class Outcome:
         return str(found)
 
 
-def replay_undrawn(bag: Path, out: Path, **options: Any) -> Outcome:
-    """Replay as `replay` does, without the figures, which take most of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('mmedge_ros.report.figures.draw_figures', lambda *_: [])
-        return replay(bag, out, **options)
+def replay(bag: Path, out: Path, *, drawn: bool = False, **options: Any) -> Outcome:
+    """Replay in this process, without what the report draws unless that is asked for.
 
-
-def replay(bag: Path, out: Path, **options: Any) -> Outcome:
-    """Replay in this process; ``options`` are those of `ReplayRequest`."""
+    :param options: those of `ReplayRequest`
+    """
     said, printed, code = io.StringIO(), io.StringIO(), 0
     with (
         contextlib.redirect_stderr(said),
         contextlib.redirect_stdout(printed),
         warnings.catch_warnings(),
+        pytest.MonkeyPatch.context() as patch,
     ):
+        if not drawn:
+            patch.setattr('mmedge_ros.report.figures.draw_figures', lambda *_: [])
         warnings.simplefilter('error', RuntimeWarning)
         try:
             with plain_errors():
-                run_replay(ReplayRequest(bag=str(bag), out=out, **options))
+                run_replay(ReplayRequest(bag=str(bag), out=out, show_pictures=drawn, **options))
         except typer.Exit as end:
             code = end.exit_code
     assert all(c.isprintable() or c == '\n' for c in said.getvalue())

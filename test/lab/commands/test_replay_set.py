@@ -7,18 +7,12 @@ from pathlib import Path
 
 import pytest
 from bag_fixtures import recording, write_bag
-from tiny_detector import write_tiny_detector
 from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner, Result
 
 from mmedge_ros.commands.main import app
 
-pytestmark = pytest.mark.usefixtures('without_figures')
-
-
-@pytest.fixture(scope='module')
-def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_detector(tmp_path_factory.mktemp('models') / 'tiny.onnx')
+pytestmark = pytest.mark.usefixtures('undrawn')
 
 
 def run(*arguments: object) -> Result:

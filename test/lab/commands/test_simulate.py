@@ -165,7 +165,7 @@ def test_a_stopped_command_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures('without_figures')
+@pytest.mark.usefixtures('undrawn')
 def test_a_simulated_flight_replays(tmp_path: Path, data_folder: Path) -> None:
     flight, report = tmp_path / 'flight', tmp_path / 'report'
     assert run(flight, '--seconds', 1.5, '--scenario', 'meadow_day_near').exit_code == 0
