@@ -263,8 +263,11 @@ def recogniser(
         folder = default_detector(bundle)
         # Steps are small: more than one thread helps little.
         prepare_torch(work_beside(out.absolute()), 1)
-        from mmedge_lab.training.recogniser_session import describe, run_recogniser
-        from mmedge_lab.training.recogniser_training import RecogniserSettings
+        from mmedge_lab.training.recogniser_training import (
+            RecogniserSettings,
+            describe,
+            run_recogniser,
+        )
 
         settings = RecogniserSettings(scenes, epochs, seed=seed, precision=fastest_precision())
         with StatusLine(f'training {out.name}') as line:

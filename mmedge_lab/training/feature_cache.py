@@ -23,7 +23,7 @@ from mmedge_lab.judging.judged_flight import encoded_with_truth
 from mmedge_lab.policies.scheduled_replay import StoredFeatures
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.flight_works import Arrays, read_arrays
-from mmedge_lab.training.window_truth import WindowTruth, window_truth
+from mmedge_lab.training.picture_set import CLASSES
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import (
     CAMERA,
@@ -40,12 +40,13 @@ from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import EgoMotion, carried
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
 from mmedge_ros.geometry.transforms import TransformTree
-from mmedge_ros.replay.ground_truth import GroundTruth
+from mmedge_ros.replay.ground_truth import GroundTruth, TrueFrame
 from mmedge_ros.replay.recorded_truth import GROUND_TRUTH
 from mmedge_ros.replay.recording import Recording
 from mmedge_ros.sensing.radar.filter import RadarLimits
 from mmedge_ros.tracking.radar_grid import RADAR_INPUT, radar_fusion_input
 
+FloatRows = NDArray[np.float32]
 SHAPES = {CAMERA: CAMERA_GRID, RADAR: RADAR_INPUT}
 SCAN = 'scan'
 SCAN_STEP = 5
@@ -54,6 +55,68 @@ _NO_BOXES = DetectorParameters(score_threshold=1.0)
 _LARGEST_FLOAT16 = 65504.0
 
 Grid = NDArray[np.float16]
+
+
+class WindowTruth:
+    """Objects in the picture by instant.
+
+    ``rows`` (R, 7) float32 are place in CLASSES, x0, y0, x1, y1 (px), range (m, NaN where it is
+    not known) and visibility; ``ends`` (T,) where the rows of each of the ``instants_ns`` (T,)
+    end.
+    """
+
+    def __init__(
+        self, instants_ns: NDArray[np.int64], ends: NDArray[np.int64], rows: FloatRows
+    ) -> None:
+        self.instants_ns = instants_ns
+        self.ends = ends
+        self.rows = rows
+        self._places = {int(stamp): place for place, stamp in enumerate(instants_ns.tolist())}
+
+    def __contains__(self, stamp_ns: int) -> bool:
+        return stamp_ns in self._places
+
+    def at(self, stamp_ns: int) -> TrueFrame:
+        """Return the objects at one of the instants; where in the world they are is left out.
+
+        :raises KeyError: if nothing is known of it
+        """
+        place = self._places[stamp_ns]
+        begin = int(self.ends[place - 1]) if place else 0
+        return true_frame(self.rows[begin : int(self.ends[place])])
+
+
+def true_frame(rows: FloatRows) -> TrueFrame:
+    """Return the objects of some rows of `WindowTruth`."""
+    values, nowhere = rows.astype(np.float64), np.zeros((len(rows), 3))
+    return TrueFrame(
+        np.arange(len(rows)),
+        np.array(CLASSES)[rows[:, 0].astype(int)],
+        values[:, 1:5],
+        values[:, 6],
+        nowhere,
+        nowhere,
+        values[:, 5],
+    )
+
+
+def window_truth(truth: GroundTruth, instants_ns: Sequence[int]) -> WindowTruth:
+    """Look the truth up at instants; those without a known truth are left out."""
+    known = {stamp_ns: truth.frame_at(stamp_ns) for stamp_ns in sorted(set(instants_ns))}
+    tables = {stamp_ns: _rows(frame) for stamp_ns, frame in known.items() if frame is not None}
+    return WindowTruth(
+        np.array([*tables], np.int64),
+        np.cumsum([len(rows) for rows in tables.values()], dtype=np.int64),
+        np.concatenate([np.zeros((0, 7), np.float32), *tables.values()]),
+    )
+
+
+def _rows(frame: TrueFrame) -> FloatRows:
+    known = np.isin(frame.labels, CLASSES) & np.isfinite(frame.boxes).all(axis=1)
+    chosen = frame.select(known)
+    classes = np.array([CLASSES.index(str(label)) for label in chosen.labels], np.float64)
+    columns = (classes, *chosen.boxes.T, chosen.ranges, chosen.visibility)
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 class UnitTimes(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,14 +107,8 @@ def export_camera_level(
         'head': type(network.model[-1]).__name__,
         'license': 'AGPL-3.0 (https://ultralytics.com/license)',
     }
-    tensors = {'images': torch.zeros(1, 3, size[1], size[0])}
-    paths = []
-    for number, stage in enumerate(whole.stages, start=1):
-        path = folder / f'{level}_{number}.onnx'
-        inputs = {name: tensors[name] for name in stage.reads}
-        made = write_graph(stage, inputs, stage.writes, path, facts)
-        tensors.update(zip(stage.writes, made, strict=True))
-        paths.append(path)
+    images = {'images': torch.zeros(1, 3, size[1], size[0])}
+    paths = write_stages(whole.stages, images, folder / level, facts)
 
     def wanted(blob: Blob) -> dict[str, Any]:
         with torch.no_grad():
@@ -157,6 +151,28 @@ def check_export(
             'again with the pinned versions of torch and onnx'
         )
     return ExportCheck(len(pictures), cells, round(box, 4), round(score, 5), round(feature, 5))
+
+
+def write_stages(
+    stages: Iterable[Any],
+    tensors: Mapping[str, Any],
+    target: Path,
+    facts: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write ``<target>_1.onnx`` and so on, in the order in which they run.
+
+    :param stages: modules with the names of the tensors that each reads and writes
+    :param tensors: examples of what the first of them reads
+    :raises OSError: if a file cannot be written
+    """
+    known, paths = dict(tensors), []
+    for number, stage in enumerate(stages, start=1):
+        path = target.with_name(f'{target.name}_{number}.onnx')
+        inputs = {name: known[name] for name in stage.reads}
+        made = write_graph(stage.eval(), inputs, stage.writes, path, facts)
+        known.update(zip(stage.writes, made, strict=True))
+        paths.append(path)
+    return paths
 
 
 def write_graph(

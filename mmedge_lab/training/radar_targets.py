@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from mmedge_lab.training.feature_cache import (
     recorded_truth,
     recording_geometry,
+    window_truth,
 )
 from mmedge_lab.training.picture_set import is_clear
-from mmedge_lab.training.window_truth import window_truth
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import RADAR, Unit
 from mmedge_ros.encoding.feature_grid import COLUMNS, ROWS, view_directions

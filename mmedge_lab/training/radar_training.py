@@ -26,7 +26,7 @@ from mmedge_lab.training.epoch_training import (
     TrainingParameters,
 )
 from mmedge_lab.training.fusion_settings import LEVELS, FusionSettings
-from mmedge_lab.training.network_export import greatest_difference, write_graph
+from mmedge_lab.training.network_export import greatest_difference, write_stages
 from mmedge_lab.training.networks.radar_network import RadarProbe, RadarUnitNetwork
 from mmedge_lab.training.radar_targets import RadarSample
 from mmedge_ros.encoding.radar_network import inputs_of
@@ -207,13 +207,8 @@ def export_radar_level(
     :raises OSError: if a file cannot be written
     """
     network = copy.deepcopy(network).float().cpu().eval()
-    tensors = _tensors(np.zeros((0, 5), np.float32))
-    paths = []
-    for number, stage in enumerate(network.stages, start=1):
-        path = folder / f'radar_{level}_{number}.onnx'
-        inputs = {name: tensors[name] for name in stage.reads}
-        (tensors[stage.writes],) = write_graph(stage, inputs, [stage.writes], path)
-        paths.append(path)
+    empty = _tensors(np.zeros((0, 5), np.float32))
+    paths = write_stages(network.stages, empty, folder / f'radar_{level}')
     tapped, worst = TappedNetwork(paths), 0.0
     for returns in scans:
         with torch.no_grad():

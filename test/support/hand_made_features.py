@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mmedge_lab.training.feature_cache import SCAN, SCAN_STEP, CachedFlight, UnitTimes
-from mmedge_lab.training.window_truth import WindowTruth
+from mmedge_lab.training.feature_cache import SCAN, SCAN_STEP, CachedFlight, UnitTimes, WindowTruth
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.encoding.feature_grid import SEMANTIC_CHANNELS, VALUES, empty_semantics
 

@@ -16,7 +16,7 @@ from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Row, Subject, Sums
 from mmedge_lab.training.checkpoint import load_checkpoint
 from mmedge_lab.training.feature_cache import CachedFlight, read_flight
-from mmedge_lab.training.fusion_features import cached_folders
+from mmedge_lab.training.fusion_session import cached_folders
 from mmedge_lab.training.fusion_settings import VALIDATION, FusionSettings
 from mmedge_lab.training.window_judging import JUDGED_CONFIGURATIONS, Judgement, judge
 from mmedge_lab.training.window_set import WindowSet

@@ -40,7 +40,7 @@ class RadarUnitNetwork(nn.Module):  # type: ignore[misc]
     """Rasters of a scan to a feature grid.
 
     ``stages`` run one after another; each takes the tensors named in its ``reads`` and puts out
-    the one named in ``writes``.
+    that named in ``writes``.
 
     :param level: small, medium or large
     """
@@ -52,9 +52,9 @@ class RadarUnitNetwork(nn.Module):  # type: ignore[misc]
         self.stages = nn.ModuleList(
             (
                 _Sensed(shape, outer[0]),
-                _Halved(shape, 1, outer[0], ('p1',), 'p2'),
-                _Halved(shape, 2, outer[1], ('p2',), 'p3'),
-                _Halved(shape, 3, outer[2], ('p1', 'p3'), 'grid', full=outer[0]),
+                _Halved(shape, 1, outer[0], ('p1',), ('p2',)),
+                _Halved(shape, 2, outer[1], ('p2',), ('p3',)),
+                _Halved(shape, 3, outer[2], ('p1', 'p3'), ('grid',), full=outer[0]),
             )
         )
 
@@ -62,7 +62,7 @@ class RadarUnitNetwork(nn.Module):  # type: ignore[misc]
         """Return the grid (B, 16, 30, 40) of rasters (B, 6, 30, 40) and (B, 6, 32, 40)."""
         tensors = {'view': view, 'birds_eye': birds_eye}
         for stage in self.stages:
-            tensors[stage.writes] = stage(*(tensors[name] for name in stage.reads))
+            tensors[stage.writes[0]] = stage(*(tensors[name] for name in stage.reads))
         return tensors['grid']
 
 
@@ -85,7 +85,7 @@ class _Sensed(nn.Module):  # type: ignore[misc]
     """Both branches in full resolution, and what they know together (B, C, 30, 40)."""
 
     reads = ('view', 'birds_eye')
-    writes = 'p1'
+    writes = ('p1',)
 
     def __init__(self, shape: RadarShape, outer: int) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class _Halved(nn.Module):  # type: ignore[misc]
         number: int,
         channels: int,
         reads: tuple[str, ...],
-        writes: str,
+        writes: tuple[str],
         full: int = 0,
     ) -> None:
         super().__init__()

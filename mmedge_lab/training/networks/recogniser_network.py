@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from mmedge_ros.encoding.classifier_description import ATTRIBUTES, EXIT, LOGITS
+
 STRIPS = 3
 WIDTHS = (24, 48, 96)
 SIZE = (32, 48)  # width and height of the input, px
@@ -94,19 +96,27 @@ class RecogniserNetwork(nn.Module):  # type: ignore[misc]
 
     def stages(self) -> Sequence[RecogniserStage]:
         """Return what runs one after another when it flies."""
-        last = len(self.bodies)
         bodies = [*self.bodies, self.last]
         return [
-            RecogniserStage(body, head, self.classes, number == last)
-            for number, (body, head) in enumerate(zip(bodies, self.heads, strict=True))
+            RecogniserStage(body, head, self.classes, number, number == len(bodies))
+            for number, (body, head) in enumerate(zip(bodies, self.heads, strict=True), start=1)
         ]
 
 
 class RecogniserStage(nn.Module):  # type: ignore[misc]
-    """One stage: its tap, what its head says and its activation; or both logits at the end."""
+    """One stage: its tap, what its head says and its activation; or both logits at the end.
 
-    def __init__(self, body: nn.Module, head: nn.Linear, classes: int, is_last: bool) -> None:
+    It takes the tensor named in ``reads`` and puts out those named in ``writes``.
+    """
+
+    def __init__(
+        self, body: nn.Module, head: nn.Linear, classes: int, number: int, is_last: bool
+    ) -> None:
         super().__init__()
+        self.reads = (f'features_{number - 1}',)
+        self.writes: tuple[str, ...] = (f'tap_{number}', EXIT.format(number), f'features_{number}')
+        if is_last:
+            self.writes = (LOGITS, ATTRIBUTES)
         self.body, self.head = body, head
         self.classes, self.is_last = classes, is_last
 

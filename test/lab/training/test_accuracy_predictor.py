@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.accuracy_predictor import errors, learn, loads, regrets
-from mmedge_lab.training.accuracy_predictor_samples import (
+from mmedge_lab.training.accuracy_predictor import (
     LEARNT_RATES,
     ConfigurationCourse,
     SampledWindows,
+    errors,
     joined,
+    learn,
+    loads,
+    regrets,
     windows_of,
 )
 from mmedge_ros.adaptation.accuracy_predictor import Indicators

@@ -14,7 +14,7 @@ from mmedge_lab.commands.train import train_app
 from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest
 from mmedge_lab.judging.encoded_flight import replay_encoded
 from mmedge_lab.judging.judged_flight import encoded_with_truth
-from mmedge_lab.training.accuracy_predictor_samples import (
+from mmedge_lab.training.accuracy_predictor import (
     LEARNT_RATES,
     caching_pipeline,
     replayed_space,

@@ -12,13 +12,14 @@ import torch
 from mmedge_lab.training.crop_set import CROP_SIZE, CropSet, SeenCrop, crop_set
 from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork
 from mmedge_lab.training.recogniser_labels import CLASSES, LabelFacts
-from mmedge_lab.training.recogniser_session import learned, write_recogniser
 from mmedge_lab.training.recogniser_training import (
     FORM,
     RecogniserSettings,
     attribute_logits,
+    learned,
     plain_inputs,
     recogniser_training,
+    write_recogniser,
 )
 from mmedge_ros.core.data_types import Box, LabelSource
 from mmedge_ros.encoding.classifier_description import describe_classifier

@@ -15,8 +15,7 @@ from mmedge_lab.training.checkpoint import save_checkpoint
 from mmedge_lab.training.detector_training import SCALES, DetectorSettings
 from mmedge_lab.training.epoch_training import prepare_torch
 from mmedge_lab.training.feature_cache import read_flight
-from mmedge_lab.training.fusion_features import cached_folders
-from mmedge_lab.training.fusion_session import train_fusion
+from mmedge_lab.training.fusion_session import cached_folders, train_fusion
 from mmedge_lab.training.fusion_settings import FusionSettings
 from mmedge_lab.training.picture_set import CLASSES
 from mmedge_ros.core.data_types import CAMERA
@@ -112,7 +111,7 @@ def no_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError('encoded again')
 
     for name in ('fusion_arrays', '_camera', '_radar'):
-        monkeypatch.setattr(f'mmedge_lab.training.fusion_features.{name}', refuse)
+        monkeypatch.setattr(f'mmedge_lab.training.fusion_session.{name}', refuse)
 
 
 @pytest.mark.usefixtures('metrics', 'no_encoding')
