@@ -2,13 +2,16 @@
 
 The pictures are those of random scenes (`scene_pictures`), one of each pair. Crops are cut from
 the JPEG that the camera sends, with room around the box, so that a training can shift it.
+
+A class is a label with a colour, such as ``person red``: it is what recurs. Attributes are what is
+said of an object besides.
 """
 
 from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,13 +20,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.simulation.appearance import looks_of
+from mmedge_lab.simulation.appearance import COLOURS, MoverLook, looks_of
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator, as_jpeg
 from mmedge_lab.simulation.flight_set import PlannedFlight
 from mmedge_lab.simulation.scenario import LIGHTS, find_scenario
+from mmedge_lab.simulation.world import LABELS
 from mmedge_lab.training import Report, TrainingError
-from mmedge_lab.training.recogniser_labels import LabelFacts, facts_of
 from mmedge_lab.training.scene_pictures import SCENES_EACH, draw_scenes, instants
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import Box
@@ -31,6 +34,15 @@ from mmedge_ros.encoding.crops import CropForm, cut, resized
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.report.report_files import write_files
 
+_NO_YES = ('no', 'yes')
+# The attributes of a recogniser and their values; of the first, the colour, it is the class.
+ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
+    'bottom': COLOURS,
+    'backpack': _NO_YES,
+    'child': _NO_YES,
+}
+CLASSES = tuple(f'{label} {colour}' for label in LABELS for colour in COLOURS)
+UNKNOWN = -1
 # Kept crops are this large (width, height, px), with this margin around the box on each side.
 CROP_SIZE, CROP_MARGIN = (48, 72), 0.3
 # Smaller or more hidden objects (px, share) are not taken.
@@ -41,6 +53,34 @@ _EVERY, _FITTED, _JUDGED = 10, (7, 8), (9,)
 _SCENARIOS = 60
 _OBJECTS_OF_A_SCENE = 100_000
 _PARTS = ('crops', 'facts', 'heights', 'lights', 'scenes', 'objects')
+
+
+class LabelFacts(NamedTuple):
+    """Numbers of `CLASSES` and of the values of `ATTRIBUTES`; -1 where there is nothing to say."""
+
+    kind: int
+    bottom: int
+    backpack: int
+    child: int
+
+
+def facts_of(look: MoverLook) -> LabelFacts:
+    """Return what is true of an object that looks so."""
+    kind = CLASSES.index(f'{look.label} {look.colour}')
+    if not look.wears:
+        return LabelFacts(kind, UNKNOWN, UNKNOWN, UNKNOWN)
+    child = int(look.child) if look.label == 'person' else UNKNOWN
+    return LabelFacts(kind, COLOURS.index(look.bottom), int(look.backpack), child)
+
+
+def label_of(name: str) -> str:
+    """Return the label of a class, such as person of ``person red``."""
+    return name.split(' ', maxsplit=1)[0]
+
+
+def colour_of(name: str) -> str:
+    """Return the colour of a class, such as red of ``person red``; '' where it names none."""
+    return name.partition(' ')[2]
 
 
 class CropSet(NamedTuple):

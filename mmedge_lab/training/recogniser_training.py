@@ -22,10 +22,14 @@ from mmedge_lab.training import Report, part_of
 from mmedge_lab.training.bundle_files import enter_section, file_entry, new_bundle, require_free
 from mmedge_lab.training.checkpoint import work_beside, work_folder
 from mmedge_lab.training.crop_set import (
+    ATTRIBUTES,
+    CLASSES,
     CROP_MARGIN,
+    UNKNOWN,
     CropSet,
     fitted_on,
     judged,
+    label_of,
     learned,
     write_crops,
 )
@@ -39,7 +43,6 @@ from mmedge_lab.training.epoch_training import (
 )
 from mmedge_lab.training.network_export import greatest_difference, write_stages
 from mmedge_lab.training.networks.recogniser_network import SIZE, RecogniserNetwork
-from mmedge_lab.training.recogniser_labels import ATTRIBUTES, CLASSES, UNKNOWN, label_of
 from mmedge_lab.training.semantic_centres import fit_exits, fit_semantic_centres
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.core.plain_values import plain_values

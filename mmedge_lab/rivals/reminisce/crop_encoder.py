@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
-from mmedge_lab.training.crop_set import CropSet, cut_anew, object_numbers
-from mmedge_lab.training.recogniser_labels import CLASSES
+from mmedge_lab.training.crop_set import CLASSES, CropSet, cut_anew, object_numbers
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.classifier_description import (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.rivals.reminisce.crop_encoder import Embedded
-from mmedge_lab.training.recogniser_labels import CLASSES, UNKNOWN, LabelFacts, colour_of, label_of
+from mmedge_lab.training.crop_set import CLASSES, UNKNOWN, LabelFacts, colour_of, label_of
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.memory.moment import Vectors
 from mmedge_ros.memory.query import COLOURS, ParsedQuery, read_query

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.training.crop_set import (
+    CLASSES,
     CropSet,
     crop_files,
     cut_anew,
@@ -27,7 +28,6 @@ from mmedge_lab.training.crop_set import (
     object_numbers,
     read_crops,
 )
-from mmedge_lab.training.recogniser_labels import CLASSES
 from mmedge_lab.training.semantic_centres import fit_exits, with_thresholds
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.encoding.classifier_description import SECTION, describe_classifier

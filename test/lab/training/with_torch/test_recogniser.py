@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from mmedge_lab.training.crop_set import CROP_SIZE, CropSet, SeenCrop, crop_set
+from mmedge_lab.training.crop_set import (
+    CLASSES,
+    CROP_SIZE,
+    CropSet,
+    LabelFacts,
+    SeenCrop,
+    crop_set,
+)
 from mmedge_lab.training.networks.recogniser_network import RecogniserNetwork
-from mmedge_lab.training.recogniser_labels import CLASSES, LabelFacts
 from mmedge_lab.training.recogniser_training import (
     FORM,
     RecogniserSettings,
