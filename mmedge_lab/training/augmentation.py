@@ -92,65 +92,70 @@ class BatchSource:
         settings = self.augmentation if mosaic else replace(self.augmentation, mosaic=0.0)
         # Mosaics take their parts from the batch: reading a picture takes longer than the rest.
         loaded = [self.pictures.load(number) for number in numbers]
-        made = [
-            augmented(
-                loaded,
-                position,
-                self.size,
-                self.crop,
-                settings,
-                np.random.default_rng((self.seed, epoch, place, position)),
-            )
-            for position in range(len(loaded))
-        ]
+        made = []
+        for position in range(len(loaded)):
+            rng = np.random.default_rng((self.seed, epoch, place, position))
+            made.append(Augmenter(self.size, self.crop, settings, rng)(loaded, position))
         return joined(made)
 
 
-def augmented(
-    pictures: Sequence[Labelled],
-    number: int,
-    size: Size,
-    crop: Size,
-    settings: Augmentation,
-    rng: np.random.Generator,
-) -> Labelled:
-    """Return one training picture of the size ``crop`` (width, height).
+class Augmenter(NamedTuple):
+    """Makes training pictures of the size ``crop`` (width, height).
 
-    :param pictures: of which that of a ``number`` is shown, and others beside it in a mosaic
-    :param size: the detector's input, into which whole pictures are fitted in flight
+    ``size`` is the detector's input, into which whole pictures are fitted in flight.
     """
-    if rng.random() < settings.mosaic:
-        others = rng.integers(len(pictures), size=3).tolist()
-        chosen = [pictures[place] for place in (number, *others)]
-        made = _mosaic(chosen, size, crop, settings, rng)
-    else:
-        made = _placed(pictures[number], size, crop, settings, rng)
-    return made._replace(image=_relit(made.image, settings, rng))
 
+    size: Size
+    crop: Size
+    settings: Augmentation
+    rng: np.random.Generator
 
-def _placed(
-    picture: Labelled,
-    size: Size,
-    crop: Size,
-    settings: Augmentation,
-    rng: np.random.Generator,
-) -> Labelled:
-    """Cut a part out of a picture, scaled and perhaps mirrored."""
-    height, width = picture.image.shape[:2]
-    scale = np.exp(rng.uniform(np.log(settings.smallest), np.log(settings.largest)))
-    factor = float(scale) * min(size[0] / width, size[1] / height)
-    mirrored = bool(rng.random() < settings.mirrored)
-    aim = rng.random(2) * (width, height)
-    if len(picture.objects) and rng.random() < settings.aimed:
-        box = picture.objects[rng.integers(len(picture.objects)), 1:]
-        aim = (box[:2] + box[2:]) / 2
-        if mirrored:
-            aim[0] = width - aim[0]
-    x, y = (
-        _offset(float(rng.random()) * extent, factor * float(middle), factor * whole, extent)
-        for middle, whole, extent in zip(aim, (width, height), crop, strict=True)
-    )
-    return _warped(picture, crop, factor, (x, y), mirrored=mirrored)
+    def __call__(self, pictures: Sequence[Labelled], number: int) -> Labelled:
+        """Return one training picture.
+
+        :param pictures: of which that of a ``number`` is shown, and others beside it in a mosaic
+        """
+        rng = self.rng
+        if rng.random() < self.settings.mosaic:
+            others = rng.integers(len(pictures), size=3).tolist()
+            made = self._mosaic([pictures[place] for place in (number, *others)])
+        else:
+            made = self._placed(pictures[number], self.crop)
+        return made._replace(image=_relit(made.image, self.settings, rng))
+
+    def _placed(self, picture: Labelled, crop: Size) -> Labelled:
+        """Cut a part out of a picture, scaled and perhaps mirrored."""
+        settings, rng = self.settings, self.rng
+        height, width = picture.image.shape[:2]
+        scale = np.exp(rng.uniform(np.log(settings.smallest), np.log(settings.largest)))
+        factor = float(scale) * min(self.size[0] / width, self.size[1] / height)
+        mirrored = bool(rng.random() < settings.mirrored)
+        aim = rng.random(2) * (width, height)
+        if len(picture.objects) and rng.random() < settings.aimed:
+            box = picture.objects[rng.integers(len(picture.objects)), 1:]
+            aim = (box[:2] + box[2:]) / 2
+            if mirrored:
+                aim[0] = width - aim[0]
+        x, y = (
+            _offset(float(rng.random()) * extent, factor * float(middle), factor * whole, extent)
+            for middle, whole, extent in zip(aim, (width, height), crop, strict=True)
+        )
+        return _warped(picture, crop, factor, (x, y), mirrored=mirrored)
+
+    def _mosaic(self, pictures: Sequence[Labelled]) -> Labelled:
+        """Fill the four quarters around a random middle with a part of one picture each."""
+        (width, height), rng = self.crop, self.rng
+        x, y = round(width * rng.uniform(0.35, 0.65)), round(height * rng.uniform(0.35, 0.65))
+        canvas = np.empty((height, width, 3), np.uint8)
+        objects, ignored = [], []
+        corners = ((0, 0, x, y), (x, 0, width, y), (0, y, x, height), (x, y, width, height))
+        for picture, (x0, y0, x1, y1) in zip(pictures, corners, strict=True):
+            part = self._placed(picture, (x1 - x0, y1 - y0))
+            canvas[y0:y1, x0:x1] = part.image
+            shift = np.array((0, x0, y0, x0, y0), np.float32)
+            objects.append(part.objects + shift)
+            ignored.append(part.ignored + shift)
+        return Labelled(canvas, np.concatenate(objects), np.concatenate(ignored))
 
 
 def _offset(target: float, middle: float, whole: float, extent: int) -> float:
@@ -202,28 +207,6 @@ def _moved(
 def _areas(boxes: Labels) -> Labels:
     areas: Labels = np.prod(np.clip(boxes[:, 2:] - boxes[:, :2], 0.0, None), axis=1)
     return areas
-
-
-def _mosaic(
-    pictures: list[Labelled],
-    size: Size,
-    crop: Size,
-    settings: Augmentation,
-    rng: np.random.Generator,
-) -> Labelled:
-    """Fill the four quarters around a random middle with a part of one picture each."""
-    width, height = crop
-    x, y = round(width * rng.uniform(0.35, 0.65)), round(height * rng.uniform(0.35, 0.65))
-    canvas = np.empty((height, width, 3), np.uint8)
-    objects, ignored = [], []
-    corners = ((0, 0, x, y), (x, 0, width, y), (0, y, x, height), (x, y, width, height))
-    for picture, (x0, y0, x1, y1) in zip(pictures, corners, strict=True):
-        part = _placed(picture, size, (x1 - x0, y1 - y0), settings, rng)
-        canvas[y0:y1, x0:x1] = part.image
-        shift = np.array((0, x0, y0, x0, y0), np.float32)
-        objects.append(part.objects + shift)
-        ignored.append(part.ignored + shift)
-    return Labelled(canvas, np.concatenate(objects), np.concatenate(ignored))
 
 
 def _relit(image: Picture, settings: Augmentation, rng: np.random.Generator) -> Picture:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from painted_flight import write_painted_pictures
 
-from mmedge_lab.training.augmentation import Augmentation, BatchSource, augmented
+from mmedge_lab.training.augmentation import Augmentation, Augmenter, BatchSource
 from mmedge_lab.training.picture_set import Labelled, PictureSet
 
 SIZE = (320, 240)
@@ -35,7 +35,7 @@ def red_extent(picture: Labelled) -> list[float]:
 
 @given(st.integers(0, 10_000))
 def test_a_box_follows_its_object_within_a_pixel(seed: int) -> None:
-    picture = augmented([labelled()], 0, SIZE, CROP, PLAIN, np.random.default_rng(seed))
+    picture = Augmenter(SIZE, CROP, PLAIN, np.random.default_rng(seed))([labelled()], 0)
     assert picture.image.shape == (160, 208, 3)
     if len(picture.objects):
         np.testing.assert_allclose(picture.objects[0, 1:], red_extent(picture), atol=1.1)
@@ -43,9 +43,8 @@ def test_a_box_follows_its_object_within_a_pixel(seed: int) -> None:
 
 @given(st.integers(0, 10_000))
 def test_what_is_cut_off_is_ignored_but_never_lost(seed: int) -> None:
-    picture = augmented(
-        [labelled((0.0, 0.0, 30.0, 60.0))], 0, SIZE, CROP, PLAIN, np.random.default_rng(seed)
-    )
+    made = Augmenter(SIZE, CROP, PLAIN, np.random.default_rng(seed))
+    picture = made([labelled((0.0, 0.0, 30.0, 60.0))], 0)
     reds = int(np.count_nonzero(picture.image[..., 2] > 200))
     people = len(picture.objects) + int((picture.ignored[:, 0] == 0).sum())
     assert people == 1 or reds <= 4
@@ -55,7 +54,7 @@ def test_what_is_cut_off_is_ignored_but_never_lost(seed: int) -> None:
 def test_a_picture_smaller_than_the_crop_is_all_in_it(seed: int) -> None:
     settings = Augmentation(0.3, 0.6, mosaic=0.0, gain=0.0, gamma=0.0, tint=0.0)
     rng = np.random.default_rng(seed)
-    made = augmented([labelled()], 0, SIZE, CROP, settings, rng)
+    made = Augmenter(SIZE, CROP, settings, rng)([labelled()], 0)
     assert len(made.objects) == 1
     assert len(made.ignored) == 1
 
