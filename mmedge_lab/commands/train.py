@@ -113,8 +113,7 @@ def detector(
     network. A training that was cut short goes on where it was.
     """
     with plain_errors():
-        from mmedge_lab.training.detector_session import train_detector
-        from mmedge_lab.training.detector_training import DetectorSettings
+        from mmedge_lab.training.detector_training import DetectorSettings, train_detector
         from mmedge_lab.training.epoch_training import fastest_precision, usual_threads
 
         settings = DetectorSettings(
@@ -157,7 +156,7 @@ def levels(
     are what they were trained on.
     """
     with plain_errors():
-        from mmedge_lab.training.detector_session import join_levels
+        from mmedge_lab.training.detector_training import join_levels
 
         with StatusLine(f'joining {out.name}') as line:
             metrics = join_levels(pictures, narrow, wide, out.absolute(), line.advance, validation)

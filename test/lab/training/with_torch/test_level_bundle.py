@@ -10,8 +10,12 @@ import torch
 from painted_flight import write_painted_pictures, write_painted_set
 
 from mmedge_lab.training.checkpoint import save_checkpoint
-from mmedge_lab.training.detector_session import join_levels
-from mmedge_lab.training.detector_training import SCALES, DetectorSettings, load_detector
+from mmedge_lab.training.detector_training import (
+    SCALES,
+    DetectorSettings,
+    join_levels,
+    load_detector,
+)
 from mmedge_lab.training.epoch_training import prepare_torch
 from mmedge_lab.training.picture_set import CLASSES
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector

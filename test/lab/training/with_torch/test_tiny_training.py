@@ -8,8 +8,7 @@ import pytest
 from painted_flight import write_painted_pictures, write_painted_set
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.detector_session import train_detector
-from mmedge_lab.training.detector_training import DetectorSettings
+from mmedge_lab.training.detector_training import DetectorSettings, train_detector
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 
 TINY = DetectorSettings(
