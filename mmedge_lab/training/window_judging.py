@@ -15,7 +15,7 @@ from mmedge_lab.training.window_set import (
     WindowSet,
     joined,
 )
-from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.core.data_types import Detection, FloatArray
 from mmedge_ros.encoding.feature_grid import (
     MAP_SHAPE,
     SEMANTIC_CHANNELS,
@@ -82,39 +82,41 @@ class Figures(NamedTuple):
         return {k: round(v, _DIGITS) if isinstance(v, float) else v for k, v in known.items()}
 
 
-class _Detected(NamedTuple):
-    """People detected in maps at one instant: boxes (M, 4), scores (M,), distances (M,)."""
-
-    boxes: FloatArray
-    scores: FloatArray
-    distances: FloatArray
-
-
 class Judgement:
     """Detections and truths, counted for any threshold."""
 
     def __init__(self) -> None:
-        self._pairs: list[tuple[_Detected, TrueFrame]] = []
+        self._pairs: list[tuple[Sequence[Detection], TrueFrame]] = []
 
     def add(self, maps: Maps, size: tuple[int, int], truth: TrueFrame) -> None:
         """Enter maps (54, 30, 40) of pictures of a size, and what is true at their instant."""
         parameters = DecodingParameters(_LOWEST, labels=(PERSON,))
-        detected = decode_maps(maps, size, parameters)
-        boxes = np.array([d.box for d in detected], np.float64).reshape(-1, 4)
-        scores, distances = (
-            np.array([getattr(d, field) for d in detected], np.float64)
-            for field in ('score', 'distance')
-        )
-        self._pairs.append((_Detected(boxes, scores, distances), truth))
+        self._pairs.append((decode_maps(maps, size, parameters), truth))
 
     def at(self, threshold: float) -> Figures:
         """Return the figures of the boxes that score so much or more."""
-        rows = [_count(detected, truth, threshold) for detected, truth in self._pairs]
-        sums = np.sum([row[:-1] for row in rows], axis=0).tolist() if rows else [0] * 6
-        people, tall, iou, iou_tall, hits, wrong = sums
-        errors = np.concatenate([np.zeros(0), *(row[-1] for row in rows)])
+        sums, errors = np.zeros(6), np.zeros(0)
+        for detected, truth in self._pairs:
+            kept = [d for d in detected if d.score >= threshold]
+            match = match_boxes(truth, np.array([d.box for d in kept], np.float64).reshape(-1, 4))
+            people, met = counted_people(truth), match.partners >= 0
+            tall = truth.heights[people] >= TALL
+            overlaps = match.overlaps
+            whole = len(tall), tall.sum(), overlaps.sum(), overlaps[tall].sum()
+            sums += (*whole, match.hits, match.false)
+            distances = np.array([kept[place].distance for place in match.partners[met]])
+            with np.errstate(invalid='ignore', divide='ignore'):
+                errors = np.append(errors, distances / truth.ranges[people][met] - 1.0)
+        count, tall_ones, iou, iou_tall, hits, wrong = sums.tolist()
         return Figures(
-            threshold, int(people), int(tall), iou, iou_tall, int(hits), int(wrong), errors
+            threshold,
+            int(count),
+            int(tall_ones),
+            iou,
+            iou_tall,
+            int(hits),
+            int(wrong),
+            errors[np.isfinite(errors)],
         )
 
     def best(self) -> Figures:
@@ -146,29 +148,6 @@ def judge(
             own[:SEMANTIC_CHANNELS] = newest[:SEMANTIC_CHANNELS]
             alone.add(own, flight.size, truth)
     return fused, alone
-
-
-def _count(
-    detected: _Detected, truth: TrueFrame, threshold: float
-) -> tuple[float, float, float, float, float, float, FloatArray]:
-    """Return the sums of `Figures` at one instant."""
-    kept = detected.scores >= threshold
-    match = match_boxes(truth, detected.boxes[kept])
-    people = counted_people(truth)
-    tall = truth.heights[people] >= TALL
-    met = match.partners >= 0
-    with np.errstate(invalid='ignore', divide='ignore'):
-        ratios = detected.distances[kept][match.partners[met]] / truth.ranges[people][met]
-    errors = ratios - 1.0
-    return (
-        len(tall),
-        int(tall.sum()),
-        float(match.overlaps.sum()),
-        float(match.overlaps[tall].sum()),
-        match.hits,
-        match.false,
-        errors[np.isfinite(errors)],
-    )
 
 
 def _ratio(part: float, whole: float) -> float:
