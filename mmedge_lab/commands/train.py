@@ -332,11 +332,7 @@ def train_gate(
     """
     with plain_errors():
         from mmedge_lab.simulation.flight_folder import flights_in
-        from mmedge_lab.training.gate_training import (
-            GateTrainingSettings,
-            build_gate,
-            gate_setting,
-        )
+        from mmedge_lab.training.gate_training import build_gate, gate_setting
         from mmedge_ros.encoding.bundle.default_model import default_detector
 
         folder = default_detector(bundle)
@@ -349,7 +345,7 @@ def train_gate(
                 out.absolute(),
                 delta,
                 confidence,
-                GateTrainingSettings(seed=seed),
+                seed,
                 jobs,
                 line.advance,
             )

@@ -6,7 +6,6 @@ The same samples, settings and seed give the same network; it is trained on one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.epoch_training import EpochTraining, Task, TrainingParameters
 from mmedge_ros.core.data_types import FloatArray
-from mmedge_ros.core.parameter import parameter
 from mmedge_ros.windows.gate import DenseNetwork
 
 FEWEST_SAMPLES = 50
@@ -29,18 +27,21 @@ Loss = Callable[[Any, Rows], Any]
 Constant = Callable[[Rows], FloatArray]
 
 
-@dataclass(frozen=True)
-class DenseSettings:
-    """How a network is trained; dropout is applied in training only."""
+class DenseSettings(NamedTuple):
+    """How a network is trained.
 
-    hidden: int = parameter(32, 'units of the hidden layer', '', 1, 1024)
-    dropout: float = parameter(0.1, 'share of hidden units left out in training', '', 0.0, 0.9)
-    learning_rate: float = parameter(0.003, 'step of the optimiser', '', 1e-6, 1.0)
-    weight_decay: float = parameter(0.01, 'pull of the weights to zero', '', 0.0, 1.0)
-    batch: int = parameter(128, 'samples in a step', '', 1, 100_000)
-    epochs: int = parameter(40, 'most passes over the samples', '', 1, 100_000)
-    held_out: float = parameter(0.2, 'share of flights that decide when to stop', '', 0.05, 0.5)
-    seed: int = parameter(0, 'of weights, order and dropout', '', 0, 2**31 - 1)
+    Of ``hidden`` units the share ``dropout`` is left out in training only; a step takes ``batch``
+    samples, and the share ``held_out`` of the flights decides when to stop.
+    """
+
+    hidden: int = 32
+    dropout: float = 0.1
+    learning_rate: float = 0.003
+    weight_decay: float = 0.01
+    batch: int = 128
+    epochs: int = 40
+    held_out: float = 0.2
+    seed: int = 0
 
 
 class DenseFit(NamedTuple):

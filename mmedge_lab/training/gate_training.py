@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,7 +42,6 @@ from mmedge_ros.core.data_types import (
     FloatArray,
     ModalityConfiguration,
 )
-from mmedge_ros.core.parameter import parameter
 from mmedge_ros.pipeline.fusion_strategy import open_pipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
 from mmedge_ros.windows.audits import AuditParameters
@@ -66,14 +65,8 @@ _CAMERA_RATE, _RADAR_RATE = 30.0, 20.0
 _LEAST_LOSS = 1e-3
 # Share of the progress shown.
 _SAMPLED = 0.4
-
-
-@dataclass(frozen=True)
-class GateTrainingSettings(DenseSettings):
-    """How the gate is trained."""
-
-    dropout: float = parameter(0.2, 'share of hidden units left out in training', '', 0.0, 0.9)
-    epochs: int = parameter(150, 'most passes over the samples', '', 1, 100_000)
+# How the gate is trained.
+SETTINGS = DenseSettings(dropout=0.2, epochs=150)
 
 
 class GateSamples(NamedTuple):
@@ -110,9 +103,7 @@ def collect_samples(
     )
 
 
-def train_gate(
-    samples: GateSamples, settings: GateTrainingSettings | None = None
-) -> tuple[Gate, DenseFit]:
+def train_gate(samples: GateSamples, settings: DenseSettings = SETTINGS) -> tuple[Gate, DenseFit]:
     """Train a gate; the same samples and settings give the same gate.
 
     Flights are held out as a whole, and training stops where it was best for them.
@@ -130,7 +121,7 @@ def train_gate(
         samples.flights,
         yes_or_no(kept),
         lambda rows: np.array([log_odds(kept[rows], 1e-3)]),
-        settings or GateTrainingSettings(),
+        settings,
     )
     n = fit.network
     return Gate(
@@ -200,7 +191,7 @@ def build_gate(
     out: Path,
     delta: float,
     confidence: float,
-    settings: GateTrainingSettings,
+    seed: int,
     jobs: int,
     report: Report,
 ) -> list[Certificate]:
@@ -212,6 +203,7 @@ def build_gate(
     :param calibration: flights that certify
     :param out: the new bundle, a copy of that of ``setting``
     :param delta: the loss that must be certified for a gate to be written at all
+    :param seed: of the training
     :param jobs: processes to use; 0 for one per processor
     :return: what is certified of each loss, the wanted one among them
     :raises TrainingError: if it cannot be done with these flights
@@ -229,7 +221,9 @@ def build_gate(
             f'{FEWEST_SEEDS} certify nothing'
         )
     made = replayed.of(SAMPLES, partial(collect, setting), part_of(report, 0.0, _SAMPLED))
-    gate, fit = train_gate(joined([GateSamples(**arrays) for arrays in made.values()]), settings)
+    gate, fit = train_gate(
+        joined([GateSamples(**arrays) for arrays in made.values()]), SETTINGS._replace(seed=seed)
+    )
     digest = hashlib.sha256(gate_bytes(gate)).hexdigest()[:12]
     rest = part_of(report, _SAMPLED, 1.0)
     kind = f'{digest}.{setting.seconds:g}'

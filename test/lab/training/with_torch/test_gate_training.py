@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mmedge_lab.training.gate_training import GateSamples, GateTrainingSettings, train_gate
+from mmedge_lab.training.gate_training import SETTINGS, GateSamples, train_gate
 from mmedge_ros.windows.gate_features import FIELDS
 
 LEAD, PEOPLE = FIELDS.index('lead'), FIELDS.index('people')
@@ -23,7 +23,7 @@ def samples(count: int = 600, flights: int = 6, seed: int = 0) -> GateSamples:
 
 
 def test_a_gate_learns_what_decides() -> None:
-    gate, fit = train_gate(samples(3000), GateTrainingSettings(epochs=20))
+    gate, fit = train_gate(samples(3000), SETTINGS._replace(epochs=20))
     assert fit.held_out_loss < 0.9 * fit.constant_loss
     assert fit.facts() == {
         'epochs': fit.epochs,
@@ -36,8 +36,8 @@ def test_a_gate_learns_what_decides() -> None:
 
 
 def test_the_same_seed_gives_the_same_gate() -> None:
-    settings = GateTrainingSettings(epochs=5, hidden=4)
+    settings = SETTINGS._replace(epochs=5, hidden=4)
     one, other = (train_gate(samples(), settings)[0] for _ in range(2))
     assert np.array_equal(one.weights1, other.weights1)
-    different = train_gate(samples(), GateTrainingSettings(epochs=5, hidden=4, seed=1))[0]
+    different = train_gate(samples(), settings._replace(seed=1))[0]
     assert not np.array_equal(one.weights1, different.weights1)
