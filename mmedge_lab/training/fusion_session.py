@@ -54,7 +54,6 @@ from mmedge_lab.training.fusion_settings import (
 from mmedge_lab.training.grid_projection import LevelNetwork, fit_projections
 from mmedge_lab.training.network_export import export_camera_level, write_graph
 from mmedge_lab.training.picture_set import describe_flight
-from mmedge_lab.training.radar_targets import radar_samples
 from mmedge_lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
 from mmedge_lab.training.window_set import WindowConfiguration, WindowSet
 from mmedge_ros.core.data_types import CAMERA, RADAR
@@ -274,7 +273,12 @@ def _camera(
 def _radar(
     flights: Sequence[Path], settings: FusionSettings, folder: Path, report: Report
 ) -> tuple[dict[str, list[Path]], dict[str, Any]]:
-    from mmedge_lab.training.radar_training import export_radar_level, radar_set, train_radar
+    from mmedge_lab.training.radar_training import (
+        export_radar_level,
+        radar_samples,
+        radar_set,
+        train_radar,
+    )
 
     samples = list(
         radar_samples(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mmedge_lab.judging.bench import flight_subject
 from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest, open_bundle
-from mmedge_lab.judging.encoded_flight import EncodedFlight, encode_flight, load_flight
+from mmedge_lab.judging.encoded_flight import encode_flight, load_flight
 from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import enter_section, file_entry, new_bundle, require_free
 from mmedge_lab.training.certificate import FEWEST_SEEDS, Certificate, FlightLoss, by_seed, certify
@@ -81,17 +81,12 @@ class GateSamples(NamedTuple):
 
 
 def collect_samples(
-    flight: EncodedFlight,
-    number: int,
-    settings: LoopSettings,
-    shares: Sequence[float] = SHARES,
-    seed: int = 0,
+    loop: FlightLoop, number: int, shares: Sequence[float] = SHARES, seed: int = 0
 ) -> GateSamples:
     """Replay a flight with gates that decide early at random.
 
     :raises ReplayError: if it is not encoded with the levels of the configuration
     """
-    loop = FlightLoop(flight, settings)
     moments: list[JudgedMoment] = []
     for place, share in enumerate(shares):
         run = loop.gated(AtRandom(share, seed + place), 0.5, moments=True)
@@ -170,7 +165,7 @@ def open_loop(flight: Path, setting: GateSetting) -> FlightLoop:
 def collect(setting: GateSetting, path: Path, number: int, _: OnShare) -> Arrays:
     """Collect the samples of a flight, see `GateSamples`."""
     loop = open_loop(path, setting._replace(seconds=0.0))
-    return collect_samples(loop.flight, number, loop.settings, seed=100 * number)._asdict()
+    return collect_samples(loop, number, seed=100 * number)._asdict()
 
 
 def try_gate(

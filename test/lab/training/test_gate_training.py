@@ -17,7 +17,7 @@ from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest
 from mmedge_lab.training import gate_training
 from mmedge_lab.training.certificate import FlightLoss
 from mmedge_lab.training.dense_training import DenseFit
-from mmedge_lab.training.gate_loop import LoopSettings
+from mmedge_lab.training.gate_loop import FlightLoop, LoopSettings
 from mmedge_lab.training.gate_training import THRESHOLDS, GateSetting, collect_samples, try_gate
 from mmedge_ros.core.data_types import CAMERA, RADAR, Configuration, ModalityConfiguration
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
@@ -35,7 +35,7 @@ def test_samples_are_features_with_what_would_have_come_of_a_yes() -> None:
     )
     settings = LoopSettings(configuration, NOMINAL, PipelineParameters())
     changing, quiet = (
-        collect_samples(encoded_flight(people), number, settings, (0.2, 0.8))
+        collect_samples(FlightLoop(encoded_flight(people), settings), number, (0.2, 0.8))
         for number, people in enumerate((lambda when: 2 + (when > 1290.0), lambda _: 1))
     )
     assert set(quiet.flights.tolist()) == {1}

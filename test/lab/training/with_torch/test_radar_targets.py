@@ -9,7 +9,7 @@ import pytest
 from painted_crossing import LENS, walker, write_crossing
 
 from mmedge_lab.training.feature_cache import true_frame
-from mmedge_lab.training.radar_targets import cell_pixels, people_in_view, radar_samples
+from mmedge_lab.training.radar_training import cell_pixels, people_in_view, radar_samples
 from mmedge_ros.encoding.feature_grid import view_positions
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY, SensorGeometry
 from mmedge_ros.geometry.transforms import Transform
