@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from mmedge_lab.simulation.flight_folder import flights_in
@@ -52,8 +52,8 @@ from mmedge_lab.training.picture_set import (
     PictureSet,
     open_pictures,
 )
-from mmedge_ros.core.untrusted_files import load_shallow_yaml
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
+from mmedge_ros.adaptation.bundle_configurations import manifest_of
+from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.detection_heads import STRIDES
 from mmedge_ros.encoding.ultralytics_network import detection_loss, new_network
@@ -478,8 +478,7 @@ def training_facts(pictures: PictureSet, settings: DetectorSettings) -> dict[str
 
 def _facts(place: Path, detector: TrainedDetector) -> dict[str, Any]:
     """Return the training's facts in a detector's own manifest, where there is one."""
-    try:
-        manifest = load_shallow_yaml((place / MANIFEST).read_bytes())
-        return dict(manifest['training'])
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError):
-        return {'settings': detector.settings}
+    with suppress(EncodingError):
+        if training := manifest_of(place).get('training'):
+            return dict(training)
+    return {'settings': detector.settings}

@@ -17,8 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import Report, TrainingError, part_of
 from mmedge_lab.training.bundle_files import (
@@ -56,9 +54,8 @@ from mmedge_lab.training.network_export import export_camera_level, write_graph
 from mmedge_lab.training.picture_set import describe_flight
 from mmedge_lab.training.window_judging import JUDGED_CONFIGURATIONS, judge
 from mmedge_lab.training.window_set import WindowConfiguration, WindowSet
+from mmedge_ros.adaptation.bundle_configurations import manifest_of
 from mmedge_ros.core.data_types import CAMERA, RADAR
-from mmedge_ros.core.untrusted_files import load_shallow_yaml
-from mmedge_ros.encoding.bundle.manifest import MANIFEST
 from mmedge_ros.encoding.bundle.model_bundle import FUSION_FORMAT, FUSION_PARTS, load_bundle
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, RADAR_GRID
 from mmedge_ros.replay.recording import Recording
@@ -90,7 +87,7 @@ class Parts(NamedTuple):
 
     folder: Path
     digest: str
-    content: dict[str, Any]
+    content: Mapping[str, Any]
 
 
 class Features(NamedTuple):
@@ -214,8 +211,8 @@ def prepare_parts(
         'radar': [settings.radar_epochs, settings.radar_step, settings.precision],
     }
     digest = hashlib.sha256(identity_text(identity).encode()).hexdigest()
-    existing = _existing(folder)
-    if existing is not None:
+    if folder.is_dir():
+        existing = manifest_of(folder)
         if existing.get(_IDENTITY) != digest:
             raise TrainingError(
                 f'{folder} holds encoders made from other detectors or flights; name another '
@@ -233,7 +230,7 @@ def prepare_parts(
             'encoders': {'camera': camera_facts, 'radar': radar_facts},
         }
         write_manifest(part, 'encoders', content)
-    return Parts(folder, digest, _existing(folder) or content)
+    return Parts(folder, digest, manifest_of(folder))
 
 
 def _camera(
@@ -309,14 +306,6 @@ def _pictures(flights: Sequence[Path], count: int) -> Iterator[Picture]:
                     yield decode_image(unit.payload)
                 except SensingError:
                     continue
-
-
-def _existing(folder: Path) -> dict[str, Any] | None:
-    try:
-        content = load_shallow_yaml((folder / MANIFEST).read_bytes())
-    except (OSError, yaml.YAMLError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
 
 
 def train_fusion(
