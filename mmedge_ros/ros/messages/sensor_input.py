@@ -14,6 +14,7 @@ from mmedge_ros.encoding.encoder_registry import encoder_kind
 from mmedge_ros.pipeline.unit_intake import acquisition_trail
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.messages.installed import readable
 from mmedge_ros.ros.ros_clock import RosClock
 
 
@@ -32,7 +33,7 @@ def received_unit(
         stamp_ns,
         received_ns,
         message.header.frame_id,
-        message,
+        readable(message),
         acquisition_trail(stamp_ns, sent_ns, received_ns),
     )
 

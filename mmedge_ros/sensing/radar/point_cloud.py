@@ -81,9 +81,6 @@ def _rows(message: Any, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return the points' bytes as (height, width, point_step), row padding left out."""
     width, height = int(message.width), int(message.height)
     point_step, row_step = int(message.point_step), int(message.row_step)
-    # Some drivers declare none, or another: rows without padding are told by their size.
-    if row_step < width * point_step and data.size == width * point_step * height:
-        row_step = width * point_step
     if width < 0 or height < 0 or width * height > MAX_POINTS:
         raise SensingError(
             f'point cloud of {width} x {height} points; at most {MAX_POINTS} are accepted'

@@ -104,11 +104,6 @@ def test_an_organised_cloud_is_read_row_by_row_without_its_padding() -> None:
     np.testing.assert_array_equal(decode_points(message), points.reshape(6, 5))
 
 
-@pytest.mark.parametrize('row_step', [0, 59])
-def test_rows_that_are_declared_shorter_than_their_points_are_read(row_step: int) -> None:
-    np.testing.assert_array_equal(decode_points(cloud(row_step=row_step)), decode_points(cloud()))
-
-
 @pytest.mark.parametrize('changes', [{'width': 0}, {'height': 0}, {'width': 0, 'point_step': 0}])
 def test_an_empty_cloud_has_no_returns(changes: dict[str, int]) -> None:
     message = cloud(data=b'', row_step=0, **{'point_step': 20, **changes})
@@ -126,6 +121,8 @@ def test_an_empty_cloud_has_no_returns(changes: dict[str, int]) -> None:
         {'data': bytes(61)},
         {'width': 4},
         {'height': 2},
+        {'row_step': 59},
+        {'row_step': 0},
         {'point_step': 0},
         {'point_step': 21},
     ],
