@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from hand_made_units import BEGIN_NS, FRAMES, LENS
 from scipy.spatial.transform import Rotation
 
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Box, Detection, UnitFeatures
 from mmedge_ros.geometry.ego_motion import EgoMotion, EgoState
-from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import OPTICAL_TO_BODY
 from mmedge_ros.geometry.transforms import StampedTransform, Transform
 from mmedge_ros.replay.extrinsics.sightings import Sightings
 
-BEGIN_NS = 1_700_000_000 * NS_PER_S
-LENS = CameraModel(
-    640, 480, np.array([[450.0, 0, 320], [0, 450, 240], [0, 0, 1]]), np.zeros(0), 'none'
-)
-CAMERA_FRAME, RADAR_FRAME = 'camera_optical', 'radar_link'
+CAMERA_FRAME, RADAR_FRAME = FRAMES[CAMERA], FRAMES[RADAR]
 HEIGHT = 1.68
 _TILT = Rotation.from_euler('Y', 8.0, degrees=True).as_matrix()
 CAMERA_MOUNT = StampedTransform(
