@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import cv2
@@ -48,9 +49,10 @@ class Browser:
     def _read_states(self) -> None:
         self._connection.request('GET', '/states')
         answer = self._connection.getresponse()
-        while line := answer.readline():
-            if line.startswith(b'data: '):
-                self.states.append(json.loads(line[6:]))
+        with suppress(ConnectionError):  # the node ended
+            while line := answer.readline():
+                if line.startswith(b'data: '):
+                    self.states.append(json.loads(line[6:]))
 
     def _read_picture(self) -> None:
         connection, after = http.client.HTTPConnection(self._host, timeout=20), '0'
