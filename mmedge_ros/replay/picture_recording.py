@@ -36,6 +36,7 @@ _INFO, _INFO_TYPE = '/camera/camera_info', 'sensor_msgs/msg/CameraInfo'
 # Networks see pictures of 640 px at most; larger ones cost time and memory for nothing.
 LONGEST_SIDE = 1280
 BEGIN_NS = NS_PER_S
+_RESULT = 'report.json'
 _BAGS = frozenset({'.mcap', '.db3', '.bag'})
 
 
@@ -55,11 +56,16 @@ class PictureParameters:
 
 
 def holds_pictures(path: Path) -> bool:
-    """Whether a path is to be read as a video or a folder of pictures, and not as a bag."""
+    """Whether a path is to be read as a video or a folder of pictures, and not as a bag.
+
+    :raises BagError: for the folder of a report, whose pictures are not those of a camera
+    """
     if not path.is_dir():
         return path.is_file() and path.suffix.lower() not in _BAGS
     if (path / METADATA).exists():
         return False
+    if (path / _RESULT).exists():
+        raise BagError(f'{path} is what a replay wrote; name the recording that was replayed')
     suffixes = {file.suffix.lower() for file in path.iterdir()}
     return not suffixes & _BAGS and not suffixes.isdisjoint(PICTURE_SUFFIXES)
 

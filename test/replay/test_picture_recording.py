@@ -143,6 +143,13 @@ def test_what_is_read_as_pictures(tmp_path: Path, video: Path) -> None:
     assert not holds_pictures(tmp_path / 'gone.mcap')
 
 
+def test_the_pictures_of_a_report_are_no_recording(tmp_path: Path) -> None:
+    for name in ('report.json', 'strip.webp'):
+        (tmp_path / name).touch()
+    with pytest.raises(BagError, match='name the recording that was replayed'):
+        Bag(tmp_path)
+
+
 def test_what_is_neither_recording_nor_pictures_is_refused_with_both_in_the_message(
     tmp_path: Path,
 ) -> None:
