@@ -39,12 +39,10 @@ names_of_failed() { # pytest's cache
 }
 
 # Live graphs depend on the clock and leave half of the time of the processors: what only computes,
-# for a minute or more, takes that and gives way to them. The rest follows on all cores, with a
-# worker more than these: now and then a test waits for a process or a deadline. What is started
-# with & would leave its children deaf to Ctrl-C.
+# for a minute or more, takes that and gives way to them. The rest follows on all cores. What is
+# started with & would leave its children deaf to Ctrl-C.
 run_all_tests() {
-  local log=$venv/computing-tests.log path apart=() workers
-  workers=$(($(nproc) + 1))
+  local log=$venv/computing-tests.log path apart=()
   local computing=(test/regression test/lab/training/test_{with,detectors_with}_torch.py)
   say "beside the live tests: ${computing[*]}; log: ${venv##*/}/${log##*/}"
   nice -n 10 env --default-signal=INT,QUIT "$python" -m pytest -n logical --dist loadfile \
@@ -55,7 +53,7 @@ run_all_tests() {
   computing_pid=
   cat "$log"
   for path in "${computing[@]}"; do apart+=(--ignore "$path"); done
-  check tests "$python" -m pytest -n "$workers" --dist loadfile --no-loadscope-reorder \
+  check tests "$python" -m pytest -n logical --dist loadfile --no-loadscope-reorder \
     --ignore test/ros "${apart[@]}"
 }
 

@@ -562,8 +562,7 @@ def test_without_arguments_what_only_computes_gives_way_to_the_live_tests_and_th
         f'--no-loadscope-reorder test/ros, nice {usual}',
     ]
     apart = ' '.join(f'--ignore {path}' for path in ('test/ros', *paths))
-    workers = 1 + int(os.popen('nproc').read())
-    options = f'-n {workers} --dist loadfile --no-loadscope-reorder'
+    options = '-n logical --dist loadfile --no-loadscope-reorder'
     assert rest == f'pytest {options} {apart}, nice {usual}'
 
 

@@ -68,11 +68,13 @@ def test_levels_fly_by_their_measured_times(tmp_path: Path) -> None:
         'light': write_tiny_detector(tmp_path / 'b.onnx', score=0.8),
     }
     trials = built(tmp_path / 'own', weights, licence='MIT')
-    assert list(trials) == ['light', 'heavy']
+    # Networks as small as these take so alike that a busy machine may swap them.
+    assert set(trials) == {'light', 'heavy'}
+    assert list(trials) == sorted(trials, key=lambda level: trials[level].median)
     assert trials['light'].recall == 1.0
     bundle = load_bundle(tmp_path / 'own')
     assert bundle.content['licence'] == 'MIT'
-    assert bundle_levels(bundle.folder, CAMERA) == ('light', 'heavy')
+    assert bundle_levels(bundle.folder, CAMERA) == tuple(trials)
     space = bundle_space(bundle.folder, (CAMERA, RADAR), RATES)
     times, measured = bundle_unit_times(bundle.folder, space)
     assert measured
