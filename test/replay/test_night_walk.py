@@ -18,7 +18,10 @@ from night_walk_boxes import night_walk_boxes
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Decision
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+from mmedge_ros.report.timed_pictures import RadarScans, sensor_geometry
 from mmedge_ros.report.truth_matching import met_pairs
+from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
+from mmedge_ros.tracking.return_placement import place_returns
 
 SHIPPED_PROFILE = Path(__file__).resolve().parents[2] / 'config' / 'profiles' / 'default.yaml'
 # Frames in which both sensors are sound; see the notes of the data.
@@ -39,7 +42,7 @@ def run(data_folder: Path) -> RunRecord:
 
 
 def test_the_tracks_keep_up_with_the_detector(run: RunRecord, data_folder: Path) -> None:
-    boxes, seen = night_walk_boxes(data_folder), Counter[int]()
+    boxes = night_walk_boxes(data_folder)
     given = shown = met = 0
     for frame in range(FRAMES[0], FRAMES[1] + 1):
         stamp_ns = run.camera_stamps_ns[frame]
@@ -47,14 +50,36 @@ def test_the_tracks_keep_up_with_the_detector(run: RunRecord, data_folder: Path)
         assert abs(near.state_ns - stamp_ns) <= 100 * MS
         elapsed = (stamp_ns - near.state_ns) / NS_PER_S
         tracks = [box for track in near.tracks if (box := track.box_at(elapsed)) is not None]
-        seen.update(track.id for track in near.tracks)
         labels = np.array(boxes[frame]).reshape(-1, 4)
         met += len(met_pairs(labels, np.array(tracks).reshape(-1, 4))[0])
         given, shown = given + len(labels), shown + len(tracks)
     assert met / given >= 0.98
     assert met / shown >= 0.95
-    people = sum(count >= 10 for count in seen.values())
+    first_ns, last_ns = (run.camera_stamps_ns[frame] for frame in FRAMES)
+    decided = [d for d in run.decisions if first_ns <= d.state_ns <= last_ns]
+    seen = Counter(track.id for d in decided for track in d.tracks if track.box is not None)
+    people = sum(count >= 3 for count in seen.values())
     assert 3 <= people <= 4, 'three people, and at most one of them twice'
+
+
+def test_moving_returns_of_the_radar_lie_in_the_boxes_of_people(
+    run: RunRecord, data_folder: Path
+) -> None:
+    boxes, geometry, scans = night_walk_boxes(data_folder), sensor_geometry(run), RadarScans(run)
+    assert geometry is not None
+    moving_speed = DecisionFusionParameters().moving_speed
+    held: list[bool] = []
+    for frame in range(FRAMES[0], FRAMES[1] + 1):
+        stamp_ns = run.camera_stamps_ns[frame]
+        if recent := scans.before(stamp_ns):
+            returns = place_returns(recent, stamp_ns, geometry, moving_speed)
+            u, v = returns.pixels[returns.in_view].T
+            held += [
+                bool(np.any((box.x0 < u) & (u < box.x1) & (box.y0 < v) & (v < box.y1)))
+                for box in boxes[frame]
+            ]
+    assert len(held) > 500
+    assert np.mean(held) >= 0.93
 
 
 def test_every_window_is_decided_before_its_deadline(run: RunRecord) -> None:

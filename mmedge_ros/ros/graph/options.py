@@ -327,7 +327,7 @@ class DriverOptions:
 
     @property
     def radar_driver(self) -> dict[str, Any] | None:
-        """Parameters of the radar's node: what is not set it knows best."""
+        """Parameters of the radar's node; what is empty keeps the node's default."""
         parameters = {
             'configuration': self.radar_configuration,
             'command_port': self.radar_command_port,

@@ -34,7 +34,7 @@ from mmedge_ros.ros.recording.topics import (
 from mmedge_ros.ros.recording.writer import BagWriter, RecordedTopic
 from mmedge_ros.ros.ros_clock import RosClock, steady_clock
 
-# Publishers that appear are heard within this many seconds, and a full disk is told.
+# Publishers that appear are recorded, and a full disk is reported, within so many seconds.
 _LOOK = 0.25
 _PICTURES = (names.CAMERA_IMAGE, names.CAMERA_IMAGE_COMPRESSED)
 

@@ -29,13 +29,13 @@ _MOST_NODES = 100
 
 
 class UpReports:
-    """Asks the middleware for publishers, hears all nodes, and sees in decisions what is there.
+    """Reports what is missing or wrong, from publishers, diagnostics of all nodes, and decisions.
 
     Errors are said once each, and when they are over; what follows from another node's is not.
 
     :param listener: hears decisions; is spun by its owner
     :param say: called with sentences
-    :param inputs: what the graph waits for, by name; without any, nodes alone tell of them
+    :param inputs: what the graph waits for, by name; without any, only nodes report them
     :param own: names of those whose drivers belong to the graph; they are given time to start
     """
 
@@ -104,7 +104,7 @@ class UpReports:
                 self._report_fault(name)
 
     def _note_trouble(self, name: str, status: DiagnosticStatus) -> None:
-        """Remember why a sensor cannot be used, and whether its encoder waits in vain."""
+        """Remember why a sensor cannot be used, and how long its encoder has received nothing."""
         modality = name.removesuffix('_encoder')
         if name in (CAMERA, RADAR):
             fault = self._faults[name]
