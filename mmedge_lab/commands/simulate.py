@@ -51,14 +51,19 @@ def simulate(
         bool,
         flag('--patrol', 'fly from station to station, while people leave and come back'),
     ] = False,
-    which: Annotated[bool, flag('--list', 'show the scenarios in words and end')] = False,
+    condition: Annotated[
+        str, option('--condition', 'NAME', 'what makes it hard, see --list \\[nothing]')
+    ] = '',
+    which: Annotated[
+        bool, flag('--list', 'show the scenarios and conditions in words and end')
+    ] = False,
     standard_set: Annotated[
         str,
         option(
             '--set',
             'NAME',
-            'train, validation, calibration, test, final or long: the whole set; scenes: '
-            'the pictures that detectors learn from',
+            'a whole set: train, validation, calibration, test, final, long, hard_PART or '
+            'patrol_PART; scenes: the pictures that detectors learn from',
         ),
     ] = '',
     jobs: Annotated[
@@ -72,7 +77,7 @@ def simulate(
     if out is None:
         raise typer.BadParameter('name the folder to write, or ask for --list')
     chosen = scenario or seconds is not None or seed is not None
-    if standard_set and (chosen or trace_only or patrol):
+    if standard_set and (chosen or trace_only or patrol or condition):
         raise typer.BadParameter(
             '--set decides on scenarios, seconds and seeds, and writes whole flights'
         )
@@ -91,16 +96,20 @@ def simulate(
                 20.0 if seconds is None else seconds,
                 trace_only,
                 patrol,
+                condition,
             )
 
 
 def _list_scenarios() -> None:
+    from mmedge_lab.simulation.hardships import CONDITIONS
     from mmedge_lab.simulation.scenario import scenarios
 
     known = scenarios()
     width = max(len(scenario.name) for scenario in known)
     for scenario in known:
         typer.echo(f'{scenario.name:<{width}}  {_described(scenario)}')
+    for name, words in CONDITIONS.items():
+        typer.echo(f'{"--condition " + name:<{width}}  {words}')
 
 
 def _described(scenario: Scenario) -> str:
@@ -111,7 +120,13 @@ def _described(scenario: Scenario) -> str:
 
 
 def _simulate_one(
-    out: Path, scenario: str, seed: int, seconds: float, trace_only: bool, patrol: bool
+    out: Path,
+    scenario: str,
+    seed: int,
+    seconds: float,
+    trace_only: bool,
+    patrol: bool,
+    condition: str,
 ) -> None:
     from mmedge_lab.simulation.flight import simulate_flight, useful_workers
 
@@ -125,6 +140,7 @@ def _simulate_one(
             useful_workers(seconds),
             trace_only,
             patrol,
+            condition,
         )
     use = f'to see what is made of it: {shlex.join(["mmedge", "replay", str(out)])}'
     if trace_only:

@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.cast import draw_cast, middle_of_people
 from mmedge_lab.simulation.flight_path import DronePath, draw_track
+from mmedge_lab.simulation.hardships import draw_hardships
 from mmedge_lab.simulation.light import draw_light
 from mmedge_lab.simulation.patrol import draw_patrol
 from mmedge_lab.simulation.scenario import DistanceBand, SeedStream, find_scenario, generator
@@ -91,17 +92,22 @@ def _draw_camera(random: np.random.Generator) -> CameraModel:
 LONGEST = 3600.0
 
 
-def build_world(name: str, seed: int, seconds: float, patrol: bool = False) -> World:
+def build_world(
+    name: str, seed: int, seconds: float, patrol: bool = False, condition: str = ''
+) -> World:
     """Return the world of a flight of ``seconds``; the same arguments give the same world.
 
     :param patrol: the drone flies from station to station, and movers come and go
-    :raises SimulationError: for an unknown scenario, a negative seed or an impossible duration
+    :param condition: what makes it hard, see `hardships`; '' for nothing, on flat ground
+    :raises SimulationError: for an unknown scenario or condition, a negative seed or an impossible
+        duration
     """
     scenario = find_scenario(name)
     if seed < 0:
         raise SimulationError(f'seed {seed} is negative; a seed is 0 or more')
     if not 0.0 < seconds <= LONGEST or not math.isfinite(seconds):
         raise SimulationError(f'a flight of {seconds} s; it must last 0 to {LONGEST:g} s')
+    hard = draw_hardships(condition, seed, seconds) if condition else None
     band = scenario.band
     tour = draw_patrol(band, seed, seconds) if patrol else None
     track = draw_track(band, seed, seconds) if tour is None else tour.track
@@ -127,4 +133,5 @@ def build_world(name: str, seed: int, seconds: float, patrol: bool = False) -> W
         path=DronePath(track, aim, seed),
         rig=draw_rig(band, light.exposure, seed),
         patrol=patrol,
+        hard=hard,
     )

@@ -41,6 +41,7 @@ from mmedge_lab.simulation.flight_schedule import (
     scans_lost,
     stamp_ns,
 )
+from mmedge_lab.simulation.hardships import Spans, within
 from mmedge_lab.simulation.odometry import Odometry
 from mmedge_lab.simulation.radar import RadarSimulator
 from mmedge_lab.simulation.system_dynamics import SystemDynamics
@@ -109,14 +110,22 @@ def picture_records(
     instants = camera_instants(world)
     for t, log_ns in zip(instants.times[first::step], instants.log_ns[first::step], strict=True):
         at, received = float(t), int(log_ns)
-        picture = camera.picture(at)
-        image = make.compressed_image(stamp_ns(at), picture.image)
-        info = make.camera_info(stamp_ns(at), world.rig.camera)
+        pictured: PictureRecords = ()
+        if world.hard is not None and within(world.hard.camera_silent, at):
+            seen = camera.truth(at)
+        else:
+            picture = camera.picture(at)
+            seen = picture.objects
+            image = make.compressed_image(stamp_ns(at), picture.image)
+            info = make.camera_info(stamp_ns(at), world.rig.camera)
+            pictured = (
+                FlightRecord(received, CAMERA, make.serialized(image)),
+                FlightRecord(received, CAMERA_INFO, make.serialized(info)),
+            )
         drone = world.path.state(at)
         states = {mover.id: mover.state(at) for mover in world.movers}
         objects = tuple(
-            TrueObject(*item, states[item.id].position, states[item.id].velocity)
-            for item in picture.objects
+            TrueObject(*item, states[item.id].position, states[item.id].velocity) for item in seen
         )
         truth = make.ground_truth(
             TrueScene(stamp_ns(at), ODOMETRY_FRAME, objects, *world.scenario),
@@ -124,11 +133,7 @@ def picture_records(
             drone.velocity,
             drone.angular_velocity,
         )
-        yield (
-            FlightRecord(received, CAMERA, make.serialized(image)),
-            FlightRecord(received, CAMERA_INFO, make.serialized(info)),
-            FlightRecord(received, GROUND_TRUTH, make.serialized(truth)),
-        )
+        yield (*pictured, FlightRecord(received, GROUND_TRUTH, make.serialized(truth)))
 
 
 SHORTEST = 0.5
@@ -158,6 +163,7 @@ def simulate_flight(
     workers: int = 1,
     trace_only: bool = False,
     patrol: bool = False,
+    condition: str = '',
 ) -> None:
     """Simulate a flight and write it into a rosbag2 folder (mcap), which is whole or not there.
 
@@ -167,7 +173,7 @@ def simulate_flight(
     :param on_progress: called with the share done, 0..1
     :param workers: processes that take the pictures, see `useful_workers`; 1 does without
     :param trace_only: write the states of computer and battery alone, without any sensor
-    :param patrol: as `build_world` has it
+    :param patrol: as `build_world` has it, and ``condition``
     :raises SimulationError: for an unknown scenario, numbers out of bounds, or a folder that
         cannot be written
     """
@@ -177,7 +183,7 @@ def simulate_flight(
         )
     if not 0 <= seed <= LARGEST_SEED:
         raise SimulationError(f'seed {seed}; it must be a whole number of 0 to {LARGEST_SEED}')
-    make_world = partial(build_world, scenario, seed, seconds, patrol)
+    make_world = partial(build_world, scenario, seed, seconds, patrol, condition)
     world = make_world()
     pictures = None
     if workers > 1 and not trace_only:
@@ -235,6 +241,7 @@ def record_flight(
         world.seconds,
         trace_only=trace_only,
         patrol=world.patrol,
+        condition=world.hard.condition if world.hard else '',
     )
     with whole_folder(folder) as part, pictures or nullcontext() as taken:
         if trace_only:
@@ -261,7 +268,14 @@ def flight_records(
         _static_records(world, make),
         chain.from_iterable(pictures),
         _radar_records(world, sensors, make),
-        _readings(ODOMETRY, odometry, make, make.odometry, sensors.odometry.at),
+        _readings(
+            ODOMETRY,
+            odometry,
+            make,
+            make.odometry,
+            sensors.odometry.at,
+            world.hard.odometry_stopped if world.hard else (),
+        ),
         trace_records(world, sensors),
         key=_log_ns,
     )
@@ -302,7 +316,8 @@ def _radar_records(world: World, sensors: Sensors, make: FlightMessages) -> Iter
     lost = scans_lost(world, len(instants.times))
     for number, (t, log_ns) in enumerate(zip(*instants, strict=True)):
         at = float(t)
-        if lost[number] or sensors.dynamics.radar_stutters(at):
+        silent = world.hard is not None and within(world.hard.radar_silent, at)
+        if lost[number] or silent or sensors.dynamics.radar_stutters(at):
             continue
         scan = make.points(stamp_ns(at), sensors.radar.scan(at, number))
         yield FlightRecord(int(log_ns), RADAR, make.serialized(scan))
@@ -314,8 +329,14 @@ def _readings(
     make: FlightMessages,
     message: Callable[[int, Any], Any],
     reading: Callable[[float], Any],
+    stopped: Spans = (),
 ) -> Iterator[FlightRecord]:
-    """Return one record per instant: the ``message`` of a stamp (ns) and its ``reading``."""
+    """Return one record per instant: the ``message`` of a stamp (ns) and its ``reading``.
+
+    :param stopped: when there are none
+    """
     for t, log_ns in zip(*instants, strict=True):
         at = float(t)
+        if within(stopped, at):
+            continue
         yield FlightRecord(int(log_ns), topic, make.serialized(message(stamp_ns(at), reading(at))))

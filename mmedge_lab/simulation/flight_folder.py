@@ -36,7 +36,7 @@ class FlightDescription:
     """What a flight was made from: enough to make it again, byte for byte.
 
     ``trace_only``: it holds the states of computer and battery, and no sensor's data.
-    ``patrol``: as `build_world` has it.
+    ``patrol`` and ``condition``: as `build_world` has them.
     """
 
     scenario: str
@@ -45,10 +45,15 @@ class FlightDescription:
     simulator: int = SIMULATOR_VERSION
     trace_only: bool = False
     patrol: bool = False
+    condition: str = ''
 
     def values(self) -> dict[str, Any]:
         """Return what is stored with the flight; what is not so is not mentioned."""
-        return {name: value for name, value in asdict(self).items() if value is not False}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value is not False and value != ''
+        }
 
 
 def read_description(folder: Path) -> FlightDescription | None:
@@ -67,6 +72,7 @@ def _described(folder: Path) -> FlightDescription | None:
             int(content['simulator']),
             bool(content.get('trace_only', False)),
             bool(content.get('patrol', False)),
+            str(content.get('condition', '')),
         )
     except (PlainYamlError, KeyError, TypeError, ValueError):
         return None

@@ -21,11 +21,18 @@ class PlannedFlight(NamedTuple):
     seed: int
     seconds: float
     patrol: bool = False
+    condition: str = ''
 
     @property
     def description(self) -> FlightDescription:
         """What the whole flight is described as."""
-        return FlightDescription(self.scenario, self.seed, self.seconds, patrol=self.patrol)
+        return FlightDescription(
+            self.scenario,
+            self.seed,
+            self.seconds,
+            patrol=self.patrol,
+            condition=self.condition,
+        )
 
 
 def simulate_set(
@@ -61,4 +68,5 @@ def _simulated(
         flight.seconds,
         on_progress,
         patrol=flight.patrol,
+        condition=flight.condition,
     )

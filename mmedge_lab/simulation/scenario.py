@@ -91,6 +91,11 @@ class SeedStream(IntEnum):
     VIBRATION = 7
     SYSTEM = 8
     ODOMETRY = 9
+    HARDSHIP = 10
+    TERRAIN = 11
+    ESTIMATOR = 12
+    LENS = 13
+    POSTURE = 14
 
 
 def generator(seed: int, stream: SeedStream, *more: int) -> np.random.Generator:

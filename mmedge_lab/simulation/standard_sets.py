@@ -11,6 +11,7 @@ import itertools
 
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.flight_set import PlannedFlight
+from mmedge_lab.simulation.hardships import CONDITIONS
 from mmedge_lab.simulation.scenario import DISTANCES, LIGHTS, SURROUNDINGS, Scenario, scenarios
 
 # The test set varies one thing at a time from here.
@@ -95,6 +96,52 @@ def _long() -> tuple[PlannedFlight, ...]:
     return tuple(_flight(*drawn, 600.0)._replace(patrol=True) for drawn in _LONG)
 
 
+# First seeds of the parts of the hard sets. The final parts are simulated when an issue is closed,
+# one for what concerns the sensors, one for what decides on tracks and configurations.
+HARD_PARTS = {'calibration': 6000, 'test': 6100, 'final_sensors': 6200, 'final_heart': 6300}
+HARD_SEEDS, HARD_SECONDS = 24, 8.0
+PATROLS, PATROL_SECONDS, _PATROL_SEEDS = 12, 120.0, 1000  # after those of the hard flights
+HARD_CONDITIONS = tuple(name for name in CONDITIONS if name != 'mixed')
+_HARD_DISTANCES = ('near', 'middle', 'near', 'middle', 'near', 'far')
+_HARD_LIGHTS = ('day', 'dusk', 'day', 'lamps', 'day', 'night')
+_LIGHT_OF = {'fog': 'fog', 'dark': 'night'}
+_RELIEF = ('meadow', 'park')  # no buildings stand on slopes
+
+
+def _hard_scenario(number: int, condition: str) -> Scenario:
+    surroundings = _RELIEF if condition == 'slope' else SURROUNDINGS
+    turn = number // len(_HARD_DISTANCES)
+    return Scenario(
+        surroundings[number % len(surroundings)],
+        _LIGHT_OF.get(condition, _HARD_LIGHTS[(number + turn) % len(_HARD_LIGHTS)]),
+        _HARD_DISTANCES[(number + turn) % len(_HARD_DISTANCES)],
+    )
+
+
+def _hard_flight(
+    number: int, seed: int, condition: str, seconds: float, patrol: bool
+) -> PlannedFlight:
+    scenario = _hard_scenario(number, condition)
+    name = f'{condition}_{scenario.name}_{seed}'
+    return PlannedFlight(name, scenario.name, seed, seconds, patrol, condition)
+
+
+def _hard(first_seed: int) -> tuple[PlannedFlight, ...]:
+    """Every condition with the same seeds."""
+    return tuple(
+        _hard_flight(number, first_seed + number, condition, HARD_SECONDS, patrol=False)
+        for condition in HARD_CONDITIONS
+        for number in range(HARD_SEEDS)
+    )
+
+
+def _patrols(first_seed: int) -> tuple[PlannedFlight, ...]:
+    return tuple(
+        _hard_flight(number, first_seed + number, 'mixed', PATROL_SECONDS, patrol=True)
+        for number in range(PATROLS)
+    )
+
+
 STANDARD_SETS: dict[str, tuple[PlannedFlight, ...]] = {
     'train': _train(),
     'validation': _spread(12, _VALIDATION, 8.0),
@@ -102,6 +149,8 @@ STANDARD_SETS: dict[str, tuple[PlannedFlight, ...]] = {
     'test': _test(),
     'final': _final(),
     'long': _long(),
+    **{f'hard_{part}': _hard(seed) for part, seed in HARD_PARTS.items()},
+    **{f'patrol_{part}': _patrols(seed + _PATROL_SEEDS) for part, seed in HARD_PARTS.items()},
 }
 
 

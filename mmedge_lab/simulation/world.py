@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_lab.simulation.hardships import Hardships
 from mmedge_lab.simulation.scenario import Scenario
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
@@ -50,6 +51,14 @@ class MoverState:
     position: FloatArray
     velocity: FloatArray
     heading: float
+
+
+class Terrain(Protocol):
+    """Ground that is not flat."""
+
+    def heights(self, places: FloatArray) -> FloatArray:
+        """Return z (...) m of the ground at places (..., 2) m."""
+        ...
 
 
 class Mover(Protocol):
@@ -188,7 +197,8 @@ class Rig:
 class World:
     """One flight: everything the sensors could see. Instants run from 0 to ``seconds``.
 
-    On a ``patrol`` the drone flies from station to station, and movers come and go.
+    On a ``patrol`` the drone flies from station to station, and movers come and go. ``hard`` and
+    ``terrain`` are those of hard flights; without them the ground is flat and nothing fails.
     """
 
     scenario: Scenario
@@ -203,3 +213,5 @@ class World:
     path: FlightPath
     rig: Rig
     patrol: bool = False
+    hard: Hardships | None = None
+    terrain: Terrain | None = None
