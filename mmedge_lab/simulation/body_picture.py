@@ -44,7 +44,9 @@ _AWAY = 400.0
 class ShadowPicture:
     """Darkens the ground under and behind movers."""
 
-    def __init__(self, light: SceneLight) -> None:
+    def __init__(self, light: SceneLight, thick_air: bool = False) -> None:
+        """Take the light; in ``thick_air`` shadows pale with distance as all else does."""
+        self._air = light if thick_air else None
         self._sun = light.sun_direction
         ambient, sun = level_ground_light(light)
         self._strength = float((sun / (sun + ambient)).mean())
@@ -76,6 +78,9 @@ class ShadowPicture:
                 for i in np.flatnonzero(touching).tolist()
             ]
         if shapes:
+            if self._air is not None:
+                clear = clearness(self._air, outline.depth)
+                shapes = [(ring, clear * share) for ring, share in shapes]
             blur = min(max(0.6, 0.03 * view.pixels_per_metre(outline.depth)), _SOFTEST)
             _darken(canvas, shapes, blur)
 

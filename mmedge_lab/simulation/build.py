@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -11,7 +12,7 @@ from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.cast import draw_cast, middle_of_people
 from mmedge_lab.simulation.flight_path import DronePath, draw_track
 from mmedge_lab.simulation.hardships import draw_hardships
-from mmedge_lab.simulation.light import draw_light
+from mmedge_lab.simulation.light import draw_light, hard_light
 from mmedge_lab.simulation.patrol import draw_patrol
 from mmedge_lab.simulation.scenario import DistanceBand, SeedStream, find_scenario, generator
 from mmedge_lab.simulation.site import Clearing, lay_out
@@ -120,6 +121,11 @@ def build_world(
         aim = middle_of_people(movers, np.clip(track.times, 0.0, seconds))
     else:
         aim = tour.aim
+    lamps = tuple(site.lamps)
+    if hard is not None:
+        half = len(aim) // 2
+        light = hard_light(light, hard, aim[half] - track.positions[half, :2], seed)
+        lamps = tuple(replace(lamp, lit=lamp.lit and not hard.unlit) for lamp in lamps)
     return World(
         scenario=scenario,
         seed=seed,
@@ -127,7 +133,7 @@ def build_world(
         ground=site.ground,
         buildings=tuple(site.buildings),
         plants=tuple(site.plants),
-        lamps=tuple(site.lamps),
+        lamps=lamps,
         light=light,
         movers=movers,
         path=DronePath(track, aim, seed),

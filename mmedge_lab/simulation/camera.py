@@ -12,6 +12,7 @@ import numpy as np
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.body_picture import BodyPicture, ShadowPicture
 from mmedge_lab.simulation.building_picture import BuildingPicture, SeenBuilding
+from mmedge_lab.simulation.camera_faults import CameraFaults
 from mmedge_lab.simulation.exposure import PictureNoise
 from mmedge_lab.simulation.ground_picture import GroundPicture
 from mmedge_lab.simulation.lamp_picture import LampPicture, SeenLamp
@@ -89,6 +90,7 @@ class CameraSimulator:
         self._world = world
         self._effects = effects
         self._lens = Lens(world.rig.camera)
+        self._faults = CameraFaults(world)
 
     @cached_property
     def _painters(self) -> tuple[PlantPicture, LampPicture, BuildingPicture]:
@@ -101,7 +103,8 @@ class CameraSimulator:
     @cached_property
     def _movers(self) -> tuple[BodyPicture, ShadowPicture, PictureNoise]:
         world = self._world
-        return BodyPicture(world), ShadowPicture(world.light), PictureNoise(world)
+        shadows = ShadowPicture(world.light, thick_air=world.hard is not None)
+        return BodyPicture(world), shadows, PictureNoise(world)
 
     def picture(self, t: float) -> TruePicture:
         """Return the picture taken at the instant ``t`` (s), the middle of its exposure."""
@@ -123,7 +126,7 @@ class CameraSimulator:
             canvas = noise.blur(canvas, view, drone, max(distance, 2.0))
         image = self._lens.bend(canvas)
         if self._effects:
-            image = noise.expose(image, t)
+            image = noise.expose(self._faults.strike(image, t), t)
         return TruePicture(image, self._seen(things))
 
     def truth(self, t: float) -> tuple[PicturedObject, ...]:

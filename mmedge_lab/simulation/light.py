@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mmedge_lab.simulation.hardships import Hardships
 from mmedge_lab.simulation.scenario import SeedStream, generator
 from mmedge_lab.simulation.world import Lamp, SceneLight
 from mmedge_ros.core.data_types import FloatArray
@@ -99,6 +100,33 @@ def _fog(limits: Range, random: np.random.Generator) -> float:
     if math.isinf(limits[0]):
         return math.inf
     return math.exp(_within((math.log(limits[0]), math.log(limits[1])), share))
+
+
+# A camera at its most sensitive in a night without moon or lamps: grey levels are noise.
+_UNLIT = 0.004
+# How high above the horizon what dazzles is, rad: the sun, or by night what shines on the ground.
+_LOW_SUN, _HEADLAMP = (0.09, 0.2), (0.06, 0.1)
+
+
+def hard_light(light: SceneLight, hard: Hardships, ahead: FloatArray, seed: int) -> SceneLight:
+    """Return a light with the fog, darkness or glare of a hard flight.
+
+    :param ahead: (2,) m, from the drone towards what it looks at
+    """
+    if math.isfinite(hard.fog):
+        light = replace(
+            light, fog_visibility=hard.fog, sun=min(light.sun, 0.1), sky=light.sky[[0, 0]]
+        )
+    if hard.unlit:
+        return replace(light, name='unlit', sun=0.0, ambient=_UNLIT, sky=np.full((2, 3), 1.0))
+    if not hard.lens.glare:
+        return light
+    random = generator(seed, SeedStream.LENS, 1)
+    bearing = math.atan2(ahead[1], ahead[0]) + random.uniform(-0.45, 0.45)
+    high = random.uniform(*(_HEADLAMP if light.name in ('night', 'lamps') else _LOW_SUN))
+    flat = math.cos(high)
+    towards = np.array([flat * math.cos(bearing), flat * math.sin(bearing), math.sin(high)])
+    return replace(light, sun_direction=towards)
 
 
 # Lamps of sodium and warm white, BGR.

@@ -1,0 +1,142 @@
+"""What fog, darkness and things on the lens take from the pictures of hard flights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import cv2
+import hand_made_world as made
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.camera import CameraSimulator
+from mmedge_lab.simulation.camera_faults import CameraFaults
+from mmedge_lab.simulation.hardships import Hardships, LensFaults, Span, draw_hardships
+from mmedge_lab.simulation.light import hard_light
+from mmedge_lab.simulation.world import Mover, World
+from mmedge_ros.core.data_types import Box
+
+CLEAR = draw_hardships('lost', 1, 8.0)
+AHEAD = np.array([1.0, 0.0])
+MIDDLE = Box(300.0, 200.0, 340.0, 280.0)
+
+
+def park(hard: Hardships, *movers: Mover) -> World:
+    world = made.park(*movers)
+    return replace(world, hard=hard, light=hard_light(world.light, hard, AHEAD, 1))
+
+
+@cache
+def with_lens(covered: bool = False, dirt: float = 0.0, glare: float = 0.0) -> World:
+    spans = (Span(0.5, 2.0),) if covered else ()
+    hard = replace(CLEAR, lens=LensFaults(spans, dirt, glare))
+    return park(hard, made.person(1, 8.0, 0.0))
+
+
+@cache
+def grey(world: World, effects: bool = True) -> NDArray[np.float64]:
+    image = CameraSimulator(world, effects).picture(1.0).image
+    return cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(float)
+
+
+def patches(picture: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Patches (12, 16, 1600) of 40 by 40 px."""
+    return picture.reshape(12, 40, 16, 40).swapaxes(1, 2).reshape(12, 16, -1)
+
+
+def dyed(level: int) -> made.StraightMover:
+    person = made.person(1, math.sqrt(12.0**2 - 2.0**2), 0.0)
+    person.parts = tuple((name, (level,) * 3, spheres) for name, _, spheres in person.parts)
+    return person
+
+
+def test_fog_leaves_five_per_cent_of_a_contrast_at_the_visibility() -> None:
+    foggy = park(replace(CLEAR, fog=12.0))
+    differences = []
+    for visibility in (12.0, math.inf):
+        light = replace(foggy.light, fog_visibility=visibility)
+        white, black = (
+            grey(replace(foggy, light=light, movers=(dyed(level),)), effects=False)
+            for level in (250, 10)
+        )
+        differences.append(float((white - black).sum()))
+    # Levels are whole numbers, so a difference of 10 has an error of a few per cent.
+    assert differences[0] / differences[1] == pytest.approx(0.05, rel=0.15)
+
+
+@pytest.mark.parametrize('people', [0, 1])
+def test_without_light_pictures_are_noise_that_shows_nobody(people: int) -> None:
+    dark = park(replace(CLEAR, unlit=True), *(made.person(1, 5.0, 0.0),) * people)
+    dark = replace(dark, light=replace(dark.light, noise=8.0))
+    picture = grey(dark)
+    assert picture.mean() < 8.0
+    rows, columns = slice(160, 360), slice(300, 340)  # where the person stands
+    assert picture[rows, columns].mean() == pytest.approx(picture[rows, 400:440].mean(), abs=0.5)
+
+
+def test_without_light_no_lamp_is_lit() -> None:
+    world = build_world('street_lamps_near', 3, 1.0, condition='dark')
+    assert world.lamps
+    assert not any(lamp.lit for lamp in world.lamps)
+    assert grey(world).mean() < 8.0
+
+
+def test_a_covered_picture_has_no_edges_and_an_open_one_has() -> None:
+    for covered in (True, False):
+        smooth = cv2.GaussianBlur(grey(with_lens(covered)), (0, 0), 2.0)  # without the noise
+        assert (np.abs(cv2.Laplacian(smooth, cv2.CV_64F)).max() < 1.0) == covered
+
+
+@pytest.mark.parametrize(('dirt', 'glare', 'least_elsewhere'), [(1.0, 0.0, 0.74), (0.0, 1.0, 0.6)])
+def test_dirt_and_glare_take_contrast_where_they_are_and_lay_a_veil_elsewhere(
+    dirt: float, glare: float, least_elsewhere: float
+) -> None:
+    faults = CameraFaults(with_lens(dirt=dirt, glare=glare))
+    pattern = np.random.default_rng(3).integers(0, 2, (480, 640, 1)).astype(np.uint8)
+    white_and_black = np.tile(255 * pattern, (1, 1, 3))
+    struck, other = (
+        faults.strike(picture, 1.0).astype(float)
+        for picture in (white_and_black, ~white_and_black)
+    )
+    kept = np.abs(struck - other).mean(axis=2) / 255.0
+    assert np.abs(kept - faults.kept(1.0)).max() < 0.1
+    assert kept.min() < 0.05
+    assert (kept > least_elsewhere).mean() > 0.3
+    if glare:
+        assert struck[kept < 0.05].min() > 215.0
+
+
+def test_glare_follows_its_source_as_the_drone_turns() -> None:
+    world = replace(with_lens(glare=1.0), path=made.StraightFlight(height=3.0, yaw_rate=0.2))
+    faults = CameraFaults(world)
+    columns = [int(np.argmin(faults.kept(t).min(axis=0))) for t in (0.0, 0.3)]
+    assert columns[1] > columns[0]
+    away = replace(world.light, sun_direction=-world.light.sun_direction)
+    assert CameraFaults(replace(world, light=away)).kept(0.0).min() == 1.0
+
+
+def test_the_camera_is_clear_for_a_person_unless_something_hides_it() -> None:
+    def clear(hard: Hardships | None, t: float = 1.0, distance: float = 10.0) -> bool:
+        return CameraFaults(replace(made.park(), hard=hard)).clear(t, MIDDLE, distance)
+
+    assert clear(None)
+    assert clear(CLEAR)
+    silent = replace(CLEAR, camera_silent=(Span(0.5, 1.5),))
+    assert [clear(silent, t) for t in (0.0, 1.0, 1.5)] == [True, False, True]
+    assert not clear(with_lens(covered=True).hard)
+    assert not clear(replace(CLEAR, unlit=True))
+    fog = replace(CLEAR, fog=12.0)
+    assert [clear(fog, distance=d) for d in (11.0, 13.0)] == [True, False]
+
+
+def test_who_lies_mostly_in_dirt_or_in_the_dazzling_disc_is_not_clear() -> None:
+    for world in (with_lens(dirt=1.0), with_lens(glare=1.0)):
+        faults = CameraFaults(world)
+        kept = patches(faults.kept(1.0)).mean(axis=2)
+        for share, is_clear in ((kept.min(), False), (kept.max(), True)):
+            y, x = (40.0 * float(i) for i in np.argwhere(kept == share)[0])
+            assert faults.clear(1.0, Box(x, y, x + 40.0, y + 40.0), 5.0) == is_clear
