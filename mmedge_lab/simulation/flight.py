@@ -20,6 +20,7 @@ from mmedge_lab.simulation.flight_bag import (
     CAMERA,
     CAMERA_INFO,
     GROUND_TRUTH,
+    GROUND_TRUTH_REACH,
     ODOMETRY,
     RADAR,
     SYSTEM,
@@ -44,6 +45,7 @@ from mmedge_lab.simulation.flight_schedule import (
 from mmedge_lab.simulation.hardships import Spans, within
 from mmedge_lab.simulation.odometry import Odometry
 from mmedge_lab.simulation.radar import RadarSimulator
+from mmedge_lab.simulation.reach import Reach
 from mmedge_lab.simulation.system_dynamics import SystemDynamics
 from mmedge_lab.simulation.world import World
 from mmedge_lab.worker_processes import WorkError, worker_streams
@@ -108,6 +110,7 @@ def picture_records(
 ) -> Iterator[PictureRecords]:
     """Return what each picture adds to a recording; of every ``step``-th one from ``first`` on."""
     instants = camera_instants(world)
+    reach = Reach(world, world.hard) if world.hard else None
     for t, log_ns in zip(instants.times[first::step], instants.log_ns[first::step], strict=True):
         at, received = float(t), int(log_ns)
         pictured: PictureRecords = ()
@@ -127,13 +130,13 @@ def picture_records(
         objects = tuple(
             TrueObject(*item, states[item.id].position, states[item.id].velocity) for item in seen
         )
-        truth = make.ground_truth(
-            TrueScene(stamp_ns(at), ODOMETRY_FRAME, objects, *world.scenario),
-            drone.pose,
-            drone.velocity,
-            drone.angular_velocity,
-        )
-        yield (*pictured, FlightRecord(received, GROUND_TRUTH, make.serialized(truth)))
+        scene = TrueScene(stamp_ns(at), ODOMETRY_FRAME, objects, *world.scenario)
+        truth = make.ground_truth(scene, drone.pose, drone.velocity, drone.angular_velocity)
+        records = (*pictured, FlightRecord(received, GROUND_TRUTH, make.serialized(truth)))
+        if reach is not None:
+            reached = make.reach(reach.of(scene, at))
+            records += (FlightRecord(received, GROUND_TRUTH_REACH, make.serialized(reached)),)
+        yield records
 
 
 SHORTEST = 0.5

@@ -35,6 +35,7 @@ BATTERY = '/battery_state'
 SYSTEM = '/system_state'
 TF_STATIC = '/tf_static'
 GROUND_TRUTH = '/ground_truth'
+GROUND_TRUTH_REACH = '/ground_truth/reach'
 
 TOPICS = {
     CAMERA: 'sensor_msgs/msg/CompressedImage',
@@ -46,9 +47,11 @@ TOPICS = {
     TF_STATIC: 'tf2_msgs/msg/TFMessage',
     GROUND_TRUTH: 'mmedge_ros/msg/GroundTruth',
 }
+# Of hard flights only.
+HARD_TOPICS = {GROUND_TRUTH_REACH: 'mmedge_ros/msg/GroundTruthReach'}
 _LATCHED = (TF_STATIC,)
 _TRACE = (BATTERY, SYSTEM)
-_RESULTS = (GROUND_TRUTH, SYSTEM)
+_RESULTS = (GROUND_TRUTH, GROUND_TRUTH_REACH, SYSTEM)
 _FOREVER = QosTime(9_223_372_036, 854_775_807)
 
 
@@ -72,12 +75,13 @@ def write_flight(
     values = description.values()
     for key, value in values.items():
         writer.set_custom_data(key, str(value))
+    topics = TOPICS | (HARD_TOPICS if description.condition else {})
     with writer:
         connections = {
             topic: writer.add_connection(
                 topic, msgtype, typestore=store, offered_qos_profiles=[_offered(topic)]
             )
-            for topic, msgtype in TOPICS.items()
+            for topic, msgtype in topics.items()
             if topic in _TRACE or not description.trace_only
         }
         for record in records:
@@ -105,7 +109,7 @@ def _offered(topic: str) -> Qos:
 
 
 _PACKAGE = 'mmedge_ros'
-_NEEDED = ('GroundTruth', 'GroundTruthObject', 'SystemState')
+_NEEDED = ('GroundTruth', 'GroundTruthObject', 'GroundTruthReach', 'SystemState')
 
 
 @lru_cache(maxsize=1)

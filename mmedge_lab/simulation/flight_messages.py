@@ -207,6 +207,17 @@ class FlightMessages:
             objects=[self._true_object(item) for item in scene.objects],
         )
 
+    def reach(self, scene: TrueScene) -> Any:
+        """Return whom the sensors of a hard flight could see."""
+        return self._make(
+            'mmedge_ros/msg/GroundTruthReach',
+            header=self._header(scene.stamp_ns, scene.frame_id),
+            condition=scene.condition,
+            ids=np.array([item.id for item in scene.objects], np.uint32),
+            camera=np.array([item.clear for item in scene.objects], np.bool_),
+            radar=np.array([item.radar for item in scene.objects], np.float32),
+        )
+
     def _true_object(self, item: TrueObject) -> Any:
         box = item.box or (0.0, 0.0, 0.0, 0.0)
         return self._make(

@@ -97,6 +97,8 @@ def true_frame(rows: FloatRows) -> TrueFrame:
         nowhere,
         nowhere,
         values[:, 5],
+        np.ones(len(rows), np.bool_),
+        np.zeros(len(rows)),
     )
 
 

@@ -167,4 +167,6 @@ def truth_of(objects: Sequence[PicturedObject]) -> TrueFrame:
         nowhere,
         nowhere,
         nowhere[:, 0],
+        np.ones(len(objects), np.bool_),
+        np.zeros(len(objects)),
     )

@@ -31,7 +31,9 @@ class TrueObject:
     """One true object. ``box`` encloses its whole outline, cut at the picture's border.
 
     ``visibility`` is the share (0..1) of its outline that is in the picture and not hidden.
-    ``position`` (3,) m lies on the ground below its middle; ``velocity`` (3,) m/s.
+    ``position`` (3,) m lies on the ground below its middle; ``velocity`` (3,) m/s. ``clear``: the
+    camera is up and nothing veils the object; ``radar`` (0..1) is the probability that one scan
+    returns it, 0 where that is not known.
     """
 
     id: int
@@ -40,13 +42,16 @@ class TrueObject:
     visibility: float
     position: FloatArray
     velocity: FloatArray
+    clear: bool = True
+    radar: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrueScene:
     """Everything true at one camera frame's stamp; positions in ``frame_id``.
 
-    ``ego`` is the drone itself: the pose and velocity of base_link in ``frame_id``.
+    ``ego`` is the drone itself: the pose and velocity of base_link in ``frame_id``. ``condition``
+    is what makes the flight hard, '' for a usual one.
     """
 
     stamp_ns: int
@@ -56,6 +61,7 @@ class TrueScene:
     light: str = ''
     distance: str = ''
     ego: EgoState | None = None
+    condition: str = ''
 
     @property
     def scenario(self) -> str:
@@ -76,7 +82,8 @@ class TrueFrame(NamedTuple):
 
     ``ids`` and ``labels`` (N,), ``boxes`` (N, 4) px and NaN outside the picture,
     ``visibility`` (N,), ``positions`` (N, 3) m, ``velocities`` (N, 3) m/s, ``ranges`` (N,) m
-    from the drone to the middles of bodies, NaN where it is not known where the drone was.
+    from the drone to the middles of bodies, NaN where it is not known where the drone was;
+    ``clear`` and ``radar`` (N,) as `TrueObject` has them.
     """
 
     ids: NDArray[np.int64]
@@ -86,6 +93,8 @@ class TrueFrame(NamedTuple):
     positions: FloatArray
     velocities: FloatArray
     ranges: FloatArray
+    clear: NDArray[np.bool_]
+    radar: FloatArray
     conditions: Conditions = Conditions()
 
     @property
@@ -95,7 +104,7 @@ class TrueFrame(NamedTuple):
         return tall
 
     def select(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> TrueFrame:
-        return TrueFrame._make([*(column[chosen] for column in self[:7]), self.conditions])
+        return TrueFrame._make([*(column[chosen] for column in self[:9]), self.conditions])
 
 
 class GroundTruth:
@@ -147,11 +156,15 @@ class GroundTruth:
                 float(visibility),
                 position,
                 velocity,
+                bool(clear),
+                float(radar),
             )
-            for number, label, box, visibility, position, velocity in zip(*frame[:6], strict=True)
+            for number, label, box, visibility, position, velocity, _, clear, radar in zip(
+                *frame[:9], strict=True
+            )
         )
-        conditions = frame.conditions
-        return TrueScene(stamp_ns, self.frame_id, objects, *conditions, self.ego.at(stamp_ns))
+        ego, condition = self.ego.at(stamp_ns), self.scenes[0].condition
+        return TrueScene(stamp_ns, self.frame_id, objects, *frame.conditions, ego, condition)
 
     def frame_at(self, stamp_ns: int) -> TrueFrame | None:
         """Return what is true at an instant, None where it is not known.
@@ -217,6 +230,8 @@ def _frame_of(scene: TrueScene) -> TrueFrame:
         positions,
         np.array([o.velocity for o in objects], np.float64).reshape(-1, 3),
         np.linalg.norm(positions + BODY_MIDDLE - drone, axis=1),
+        np.array([o.clear for o in objects], np.bool_),
+        np.array([o.radar for o in objects], np.float64),
         Conditions(scene.surroundings, scene.light, scene.distance),
     )
 
@@ -246,5 +261,7 @@ def _interpolated(pair: _Pair, share: float) -> TrueFrame:
         mixed(before.positions, after.positions),
         mixed(before.velocities, after.velocities),
         mixed(before.ranges, after.ranges),
+        before.clear if share < 0.5 else after.clear,
+        np.clip(mixed(before.radar, after.radar), 0.0, 1.0),
         before.conditions,
     )

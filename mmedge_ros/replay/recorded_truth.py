@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,6 +21,7 @@ from mmedge_ros.replay.ground_truth import GroundTruth, TrueObject, TrueScene
 from mmedge_ros.replay.wire_formats import header_stamp_ns
 
 GROUND_TRUTH = 'mmedge_ros/msg/GroundTruth'
+REACH = 'mmedge_ros/msg/GroundTruthReach'
 
 # Ten times a crowd; more would be a flood that takes minutes to compare with.
 _MOST_OBJECTS = 1000
@@ -41,7 +44,9 @@ def read_truth(bag: Bag) -> GroundTruth | None:
     reader = _TruthReader(topics[0])
     if len(topics) > 1:
         reader.note(f'the recording has {len(topics)} topics with it; {topics[0]} is used')
-    for message in bag.messages(topics[:1]):
+    # Whom the sensors could see is said of scenes that are known.
+    reaches = [t.name for t in bag.topics if t.msgtype == REACH and t.count]
+    for message in chain(bag.messages(topics[:1]), bag.messages(reaches) if reaches else ()):
         try:
             reader.take(bag, message)
         except ReplayError as err:
@@ -81,10 +86,13 @@ class _TruthReader:
             self.note(f'message not used: {err}', 'damaged')
             return
         try:
-            self._take_scene(stamp_ns, message.log_ns, content, place)
+            if message.msgtype == REACH:
+                self._take_reach(stamp_ns, content, place)
+            else:
+                self._take_scene(stamp_ns, message.log_ns, content, place)
         # A recording brings its own definition of the type, which may be another one.
         except (AttributeError, TypeError, ValueError, OverflowError, IndexError) as err:
-            self.note(f'{place} has another content than {GROUND_TRUTH}: {err}', 'content')
+            self.note(f'{place} has another content than {message.msgtype}: {err}', 'content')
 
     def _take_scene(self, stamp_ns: int, log_ns: int, content: Any, place: str) -> None:
         frame_id = str(content.header.frame_id).lstrip('/') or ODOMETRY_FRAME
@@ -123,6 +131,37 @@ class _TruthReader:
             _name(content.light),
             _name(content.distance),
             self._ego(content, stamp_ns, place),
+        )
+
+    def _take_reach(self, stamp_ns: int, content: Any, place: str) -> None:
+        scene = self._scenes.get(stamp_ns)
+        if scene is None:
+            self.note(f'{place} belongs to no scene that is known: not used', 'no scene')
+            return
+        columns = content.ids, content.camera, content.radar
+        ids, camera, radar = map(len, columns)
+        if not ids == camera == radar <= _MOST_OBJECTS:
+            self.note(
+                f'{place} has {ids} ids, {camera} of camera and {radar} of radar: not used',
+                'columns',
+            )
+            return
+        known = {item.id: item for item in scene.objects}
+        for number, clear, probability in zip(*columns, strict=True):
+            text = f'{place}: object {number}'
+            if int(number) not in known:
+                self.note(f'{text} is not in its scene: not used', 'reach of nothing')
+            elif not 0.0 <= probability <= 1.0:
+                self.note(
+                    f'{text} has a probability of {probability:g}, not 0 to 1: not used',
+                    'probability',
+                )
+            else:
+                known[int(number)] = replace(
+                    known[int(number)], clear=bool(clear), radar=float(probability)
+                )
+        self._scenes[stamp_ns] = replace(
+            scene, objects=tuple(known.values()), condition=_name(content.condition)
         )
 
     def _objects(self, given: Sequence[Any], place: str) -> tuple[TrueObject, ...]:

@@ -18,6 +18,7 @@ from truth_fixtures import (
     TRUTH_TYPE,
     ground_truth,
     point,
+    reach,
     recording_with_truth,
     true_object,
     truths,
@@ -94,6 +95,39 @@ def test_an_object_that_cannot_be_is_left_out_and_told(
     assert problem.startswith('ground truth: message 0 of /ground_truth: ')
     assert problem.endswith('object not used (and 2 more like it)')
     assert re.search(words, problem)
+
+
+def test_whom_the_sensors_could_see_is_read_with_its_scene(tmp_path: Path) -> None:
+    scenes = of_objects(true_object(1), true_object(2))
+    found = read(tmp_path, [*scenes, reach(BEGIN_NS, [2, 1], [False, True], [0.25, 0.75])])
+    assert found.problems == ()
+    first, second, _ = found.scenes
+    assert [(o.id, o.clear, o.radar) for o in first.objects] == [(1, True, 0.75), (2, False, 0.25)]
+    assert [(o.clear, o.radar) for o in second.objects] == [(True, 0.0)] * 2
+    assert (first.condition, second.condition) == ('fog', '')
+    between = found.frame_at(BEGIN_NS + 20_000_000)
+    assert between is not None
+    assert between.radar == pytest.approx([0.45, 0.15])
+    assert between.clear.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'words'),
+    [
+        (reach(BEGIN_NS, [1], [False, False], [0.5]), '1 ids, 2 of camera and 1 of radar'),
+        (reach(BEGIN_NS, [9], [False], [0.5]), 'object 9 is not in its scene'),
+        (reach(BEGIN_NS, [1], [False], [NAN]), 'object 1 .* probability of nan'),
+        (reach(BEGIN_NS, [1], [False], [1.5]), 'object 1 .* probability of 1.5'),
+        (reach(BEGIN_NS + 1, [1], [False], [0.5]), 'belongs to no scene'),
+    ],
+)
+def test_what_no_sensor_could_see_is_not_used_and_told(
+    tmp_path: Path, wrong: tuple[str, int, Any], words: str
+) -> None:
+    found = read(tmp_path, [*of_objects(true_object(1)), wrong])
+    assert [(o.clear, o.radar) for s in found.scenes for o in s.objects] == [(True, 0.0)] * 3
+    (problem,) = found.problems
+    assert re.search(f'message 0 of /ground_truth/reach:? .*{words}.*not used', problem)
 
 
 def test_an_id_that_occurs_twice_is_used_once(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from rosbags.typesys import get_types_from_msg
 GROUND_TRUTH = '/ground_truth'
 TRUTH_TYPE = 'mmedge_ros/msg/GroundTruth'
 OBJECT_TYPE = 'mmedge_ros/msg/GroundTruthObject'
+REACH_TYPE = 'mmedge_ros/msg/GroundTruthReach'
 _MESSAGES = Path(__file__).resolve().parents[2] / 'msg'
 
-for _name in (OBJECT_TYPE, TRUTH_TYPE):
+for _name in (OBJECT_TYPE, TRUTH_TYPE, REACH_TYPE):
     _text = (_MESSAGES / f'{_name.rpartition("/")[2]}.msg').read_text()
     STORE.register(get_types_from_msg(_text, _name))
 
@@ -57,6 +58,13 @@ def ground_truth(at: int, objects: list[Any], **fields: Any) -> Any:
         'objects': objects,
     } | fields
     return TYPES[TRUTH_TYPE](**known)
+
+
+def reach(at: int, ids: list[int], camera: list[bool], radar: list[float]) -> tuple[str, int, Any]:
+    """Whom the sensors could see at the instant of a truth, in fog."""
+    columns = np.array(ids, np.uint32), np.array(camera, np.bool_), np.array(radar, np.float32)
+    message = TYPES[REACH_TYPE](header(at, 'odom'), 'fog', *columns)
+    return f'{GROUND_TRUTH}/reach', at + LOG_DELAY_NS, message
 
 
 def walker(number: int) -> Any:

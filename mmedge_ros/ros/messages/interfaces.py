@@ -162,6 +162,9 @@ bag_player/playback: mmedge_ros/msg/PlaybackState, latched
 ground_truth: mmedge_ros/msg/GroundTruth, result, recorded
   - -> -
   what is really there, from a simulator
+ground_truth/reach: mmedge_ros/msg/GroundTruthReach, result, recorded
+  - -> -
+  whom the sensors could see, from a simulated flight that is hard
 /diagnostics: diagnostic_msgs/msg/DiagnosticArray, plain
   camera radar unit_encoder fusion visualizer monitor bag_recorder configuration_optimizer
     memory questions -> monitor

@@ -59,6 +59,8 @@ def frame(
         np.zeros((count, 3)),
         np.zeros((count, 3)),
         np.array(ranges if ranges is not None else [12.0] * count, np.float64),
+        np.ones(count, np.bool_),
+        np.zeros(count),
         conditions,
     )
 

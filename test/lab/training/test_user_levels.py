@@ -49,6 +49,8 @@ def picture() -> TrialPicture:
         nowhere,
         nowhere,
         nowhere[:, 0],
+        np.array([True]),
+        np.zeros(1),
     )
     return TrialPicture(cv2.imencode('.jpg', image)[1].tobytes(), truth)
 
