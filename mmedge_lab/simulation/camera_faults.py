@@ -106,7 +106,7 @@ class CameraFaults:
         dirt, smears = np.zeros((high, wide), np.uint8), np.zeros((high, wide), np.uint8)
 
         def places(count: int) -> list[list[int]]:
-            return random.integers(0, (wide, high), (count, 2)).tolist()
+            return [[int(x), int(y)] for x, y in random.integers(0, (wide, high), (count, 2))]
 
         for place in places(round(50 * amount)):
             level = int(255 * random.uniform(0.5, 1.0))
@@ -116,8 +116,10 @@ class CameraFaults:
             cv2.ellipse(dirt, (x, y), size, float(random.uniform(0, 180)), 0, 360, 250, -1)
         for begin, end in zip(places(3), places(3), strict=True):
             cv2.line(smears, begin, end, int(255 * random.uniform(0.5, 0.9)), 70)
-        covered = cv2.GaussianBlur(dirt, (0, 0), _SOFT) / 255.0
-        blurred = amount * cv2.GaussianBlur(smears, (0, 0), _SMEARED) / 255.0
+        covered = np.asarray(cv2.GaussianBlur(dirt, (0, 0), _SOFT) / 255.0, np.float64)
+        blurred = np.asarray(
+            cv2.GaussianBlur(smears, (0, 0), _SMEARED) * (amount / 255.0), np.float64
+        )
         veil = 0.25 * amount
         through = (1.0 - covered) * (1.0 - veil)
         return through * (1.0 - blurred), through * blurred, covered, veil
@@ -138,8 +140,8 @@ class CameraFaults:
         spread = cv2.multiply(cv2.resize(coarse, size), smeared, scale=1.0 / 255.0)
         seen = cv2.add(cv2.multiply(picture, kept, scale=1.0 / 255.0), spread)
         # The veil scatters light from all over the picture into each of its pixels.
-        scattered = self._dirt[3] * np.array(cv2.mean(coarse)[:3])
-        return np.asarray(cv2.add(cv2.add(seen, mud), (*scattered.tolist(), 0.0)), np.uint8)
+        scattered = self._dirt[3] * np.array(cv2.mean(coarse))
+        return np.asarray(cv2.add(cv2.add(seen, mud), scattered), np.uint8)
 
     @cached_property
     def _lens(self) -> Lens:
