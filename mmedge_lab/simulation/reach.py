@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from mmedge_lab.simulation.camera_faults import CameraFaults
 from mmedge_lab.simulation.hardships import Hardships, within
 from mmedge_lab.simulation.world import World
-from mmedge_ros.core.data_types import Box
 from mmedge_ros.replay.ground_truth import BODY_MIDDLE, TrueObject, TrueScene
 
 
@@ -17,7 +17,7 @@ class Reach:
 
     def __init__(self, world: World, hard: Hardships) -> None:
         self._world, self._hard = world, hard
-        self._faults, self._radar = _CameraFaults(world), _RadarSimulator(world)
+        self._faults, self._radar = CameraFaults(world), _RadarSimulator(world)
 
     def of(self, scene: TrueScene, t: float) -> TrueScene:
         """Return a scene of ``t`` s with its condition and what the sensors could see."""
@@ -34,19 +34,6 @@ class Reach:
             for item in scene.objects
         )
         return replace(scene, objects=objects, condition=hard.condition)
-
-
-class _CameraFaults:
-    """What veils the camera."""
-
-    def __init__(self, world: World) -> None:
-        assert world.hard is not None
-        self._hard = world.hard
-
-    def clear(self, t: float, box: Box | None, distance: float) -> bool:  # noqa: ARG002
-        """Tell whether nothing veils what is in a box."""
-        blind = within((*self._hard.camera_silent, *self._hard.lens.covered), t)
-        return not (blind or self._hard.unlit) and distance < self._hard.fog
 
 
 class _RadarSimulator:

@@ -229,6 +229,28 @@ def error_samples(stamp_ns: int, tracks: Sequence[Track], truth: Aligned) -> Err
         )
 
 
+def published_results(
+    record: RunRecord, truth: GroundTruth, at_once: bool = False, updates: bool = True
+) -> Iterator[tuple[int, TrueFrame, Decision | None]]:
+    """Yield every 10 ms the instant, what is true then, and what was published last.
+
+    The options are those of `stream_samples`; before the first publication the result is None.
+    """
+
+    def known_ns(decision: Decision) -> int:
+        return decision.state_ns if at_once else decision.published_ns
+
+    results = [*record.decisions, *(record.updates if updates else ())]
+    results.sort(key=lambda d: (known_ns(d), d.window_end_ns))
+    latest, published = None, 0
+    for now_ns in truth.instants(STREAM_STEP_NS):
+        while published < len(results) and known_ns(results[published]) <= now_ns:
+            latest, published = results[published], published + 1
+        frame = truth.frame_at(now_ns)
+        if frame is not None:
+            yield now_ns, frame, latest
+
+
 def stream_samples(
     record: RunRecord,
     truth: GroundTruth,
@@ -244,20 +266,8 @@ def stream_samples(
     :param at_once: as if each result had been published at its state time, without latency
     :param updates: whether what was published between decisions counts as well
     """
-    size = picture_size(record)
-
-    def known_ns(decision: Decision) -> int:
-        return decision.state_ns if at_once else decision.published_ns
-
-    results = [*record.decisions, *(record.updates if updates else ())]
-    results.sort(key=lambda d: (known_ns(d), d.window_end_ns))
-    parts, latest, published = [], None, 0
-    for now_ns in truth.instants(STREAM_STEP_NS):
-        while published < len(results) and known_ns(results[published]) <= now_ns:
-            latest, published = results[published], published + 1
-        frame = truth.frame_at(now_ns)
-        if frame is None:
-            continue
+    size, parts = picture_size(record), []
+    for now_ns, frame, latest in published_results(record, truth, at_once, updates):
         people = frame.select(counted_people(frame))
         if not len(people.ids):
             continue

@@ -22,6 +22,7 @@ from mmedge_ros.core.plain_values import plain_values
 from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.report.accuracy import Accuracy, accuracy_of
 from mmedge_ros.report.glance import glance_figures, limits, sentences
+from mmedge_ros.report.placement import placement_of
 from mmedge_ros.report.report_files import REPORT, kept_content, write_files
 from mmedge_ros.report.report_pictures import NO_PICTURES, PICTURE_NAMES, RunPictures
 from mmedge_ros.report.run_metrics import (
@@ -225,7 +226,7 @@ def report_of(
         'decisions_with': _decisions_with(record),
         'configurations': _configurations(record),
         'tracks': [_track_summary(track) for track in tracks],
-        'accuracy': None if accuracy is None else accuracy.report(),
+        'accuracy': None if accuracy is None else accuracy.report() | _placement(record),
         'tracking': None if accuracy is None else accuracy.tracking_report(),
         'recognition': _recognition(record),
         'problems': [*record.problems, *(accuracy.problems if accuracy else ())],
@@ -239,6 +240,10 @@ def report_of(
         'limits': [limit._asdict() for limit in limits(plain)],
     }
     return plain
+
+
+def _placement(record: RunRecord) -> dict[str, Any]:
+    return placement_of(record, record.truth).report() if record.truth else {}
 
 
 def _unit_counts(record: RunRecord, modality: str) -> UnitCounts:

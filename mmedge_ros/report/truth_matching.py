@@ -18,6 +18,7 @@ a box.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,7 +197,12 @@ class Alignment:
         drone = self._truth.ego.at(stamp_ns)
         reckoned = None
         if self._odometry is not None and self._odometry.frame_id == frame_id:
-            reckoned = self._odometry.at(stamp_ns)
+            reckoned = self._odometry.nearest(stamp_ns)
+        if drone is not None and reckoned is not None and reckoned.stamp_ns != stamp_ns:
+            # Where odometry has stopped, its frame stays where it was.
+            held = self._truth.ego.nearest(reckoned.stamp_ns) or drone
+            drifted = reckoned.pose.compose(held.pose.inverse())
+            reckoned = replace(reckoned, pose=drifted.compose(drone.pose))
         if drone is not None and (reckoned is not None or frame_id == BASE_FRAME):
             return self._carried(frame, drone, reckoned)
         if frame_id != self._truth.frame_id:
@@ -262,7 +268,7 @@ def position_frame(frame: TrueFrame, truth: Aligned, tracks: Sequence[Track]) ->
     """
     counted = counted_people(frame)
     places = np.array([t.position for t in tracks], np.float64).reshape(-1, 3)
-    distances = _distances(truth.positions[:, :2], places[:, :2])
+    distances = ground_distances(truth.positions[:, :2], places[:, :2])
     closeness = np.clip(1.0 - distances * (1.0 - MINIMUM_IOU) / POSITION_GATE, 0.0, 1.0)
     judged = ~_ignored(frame, distances, tracks) | (
         (closeness[counted] >= MINIMUM_IOU).any(axis=0)
@@ -277,14 +283,18 @@ def position_frame(frame: TrueFrame, truth: Aligned, tracks: Sequence[Track]) ->
 
 def _ignored(frame: TrueFrame, distances: FloatArray, tracks: Sequence[Track]) -> Mask:
     """Mark the tracks (M,) near uncounted people."""
-    reaches = np.array([_REACHES.get(str(label), POSITION_GATE) for label in frame.labels])
-    near = distances <= reaches[:, None]
+    near = distances <= mover_reaches(frame)[:, None]
     moving = np.array([track.label != PERSON for track in tracks], np.bool_)
     allowed = uncounted_people(frame)[:, None] | moving[None]
     return np.asarray((near & allowed).any(axis=0), np.bool_)
 
 
-def _distances(first: FloatArray, second: FloatArray) -> FloatArray:
+def mover_reaches(frame: TrueFrame) -> FloatArray:
+    """Return how far (N,) m from the middle of each object a track may be that is on it."""
+    return np.array([_REACHES.get(str(label), POSITION_GATE) for label in frame.labels], float)
+
+
+def ground_distances(first: FloatArray, second: FloatArray) -> FloatArray:
     """Distances (N, M) between points (N, 2) and (M, 2); infinite where one is not finite."""
     with np.errstate(over='ignore', invalid='ignore'):
         distances: FloatArray = np.linalg.norm(first[:, None] - second[None], axis=2)
