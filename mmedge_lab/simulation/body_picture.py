@@ -19,9 +19,10 @@ from mmedge_lab.simulation.compositing import CanvasArea, area_of, area_within, 
 from mmedge_lab.simulation.exposure import LONGEST, own_motion, smeared
 from mmedge_lab.simulation.light import air_colour, clearness, lamps_at, level_ground_light
 from mmedge_lab.simulation.outline import Outline
+from mmedge_lab.simulation.terrain import shadow_places
 from mmedge_lab.simulation.textures import Floats, Image, noise_tile, pyramid
 from mmedge_lab.simulation.view import OUTLINE_POINTS, SHIFT, View, fixed_point
-from mmedge_lab.simulation.world import Body, SceneLight, World
+from mmedge_lab.simulation.world import Body, SceneLight, Terrain, World
 from mmedge_ros.core.data_types import FloatArray
 
 _RING = 8
@@ -44,9 +45,12 @@ _AWAY = 400.0
 class ShadowPicture:
     """Darkens the ground under and behind movers."""
 
-    def __init__(self, light: SceneLight, thick_air: bool = False) -> None:
+    def __init__(
+        self, light: SceneLight, thick_air: bool = False, terrain: Terrain | None = None
+    ) -> None:
         """Take the light; in ``thick_air`` shadows pale with distance as all else does."""
         self._air = light if thick_air else None
+        self._terrain = terrain
         self._sun = light.sun_direction
         ambient, sun = level_ground_light(light)
         self._strength = float((sun / (sun + ambient)).mean())
@@ -65,12 +69,12 @@ class ShadowPicture:
         first = body.first
         shapes: list[tuple[NDArray[np.float32], float]] = []
         if self._strength:
-            rings = _on_canvas(self._cast(body), view)
+            rings = _on_canvas(self._cast(body), view, self._terrain)
             if rings is not None:
                 shapes = [(rings[a:b], self._strength) for a, b in pairwise(first)]
         level = 1.0 - (1.0 - _CONTACT) * (1.0 - self._strength)
-        below, low = _below(body, outline.mover.label)
-        rings = _on_canvas(below, view)
+        below, low = _below(body, outline.mover.label, self._terrain)
+        rings = _on_canvas(below, view, self._terrain)
         if rings is not None:
             touching = np.logical_or.reduceat(low, first[:-1])
             shapes += [
@@ -88,6 +92,8 @@ class ShadowPicture:
         """Return the outlines (N, 8, 2) m of the spheres' shadows on the ground."""
         sun = self._sun
         middles = body.centres[:, :2] - body.centres[:, 2:] * (sun[:2] / sun[2])
+        if self._terrain is not None:
+            middles = shadow_places(self._terrain, body.centres, -sun[:2] / sun[2])
         along = sun[:2] / max(float(np.hypot(*sun[:2])), 1e-9)
         across = np.array([-along[1], along[0]])
         # A ball's shadow is an ellipse, longer by the sine of the sun's height.
@@ -95,18 +101,27 @@ class ShadowPicture:
         return np.asarray(middles[:, None] + body.radii[:, None, None] * ring, np.float64)
 
 
-def _below(body: Body, label: str) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _below(
+    body: Body, label: str, terrain: Terrain | None
+) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return rings (N, 8, 2) m on the ground below the spheres, and which are close to it."""
     car = label == 'car'
     wide = 0.8 if car else _WIDER
     rings = body.centres[:, None, :2] + wide * body.radii[:, None, None] * _CIRCLE
-    low = body.centres[:, 2] - body.radii < (0.5 if car else _TOUCHING)
+    lowest = body.centres[:, 2] - body.radii
+    if terrain is not None:
+        lowest -= terrain.heights(body.centres[:, :2])
+    low = lowest < (0.5 if car else _TOUCHING)
     return np.asarray(rings, np.float64), np.asarray(low, bool)
 
 
-def _on_canvas(rings: FloatArray, view: View) -> NDArray[np.float32] | None:
+def _on_canvas(
+    rings: FloatArray, view: View, terrain: Terrain | None
+) -> NDArray[np.float32] | None:
     """Return canvas pixels of places (N, K, 2) m on the ground; None if some lie behind."""
     optical = rings @ view.to_optical.rotation[:, :2].T + view.to_optical.translation
+    if terrain is not None:
+        optical += terrain.heights(rings)[..., None] * view.to_optical.rotation[:, 2]
     if optical[..., 2].min() < _NEAREST:
         return None
     return view.canvas(optical).astype(np.float32)

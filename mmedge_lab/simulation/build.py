@@ -16,6 +16,7 @@ from mmedge_lab.simulation.light import draw_light, hard_light
 from mmedge_lab.simulation.patrol import draw_patrol
 from mmedge_lab.simulation.scenario import DistanceBand, SeedStream, find_scenario, generator
 from mmedge_lab.simulation.site import Clearing, lay_out
+from mmedge_lab.simulation.terrain import draw_terrain, grounded, lifted
 from mmedge_lab.simulation.world import Rig, Timing, World
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
@@ -113,6 +114,11 @@ def build_world(
     tour = draw_patrol(band, seed, seconds) if patrol else None
     track = draw_track(band, seed, seconds) if tour is None else tour.track
     light = draw_light(scenario.light, seed)
+    terrain = None
+    if hard is not None:
+        ahead = track.stage - track.positions[len(track.positions) // 2, :2]
+        terrain = draw_terrain(hard, scenario.surroundings, seed, math.atan2(ahead[1], ahead[0]))
+        track = lifted(track, terrain) if terrain else track
     clearing = Clearing(track.positions[::10], track.stage)
     axis = None if tour is None else tour.axis
     site = lay_out(scenario.surroundings, clearing, scenario.light, seed, axis)
@@ -126,7 +132,7 @@ def build_world(
         half = len(aim) // 2
         light = hard_light(light, hard, aim[half] - track.positions[half, :2], seed)
         lamps = tuple(replace(lamp, lit=lamp.lit and not hard.unlit) for lamp in lamps)
-    return World(
+    world = World(
         scenario=scenario,
         seed=seed,
         seconds=seconds,
@@ -141,3 +147,4 @@ def build_world(
         patrol=patrol,
         hard=hard,
     )
+    return grounded(world, terrain) if terrain else world

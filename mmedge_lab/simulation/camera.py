@@ -14,6 +14,7 @@ from mmedge_lab.simulation.body_picture import BodyPicture, ShadowPicture
 from mmedge_lab.simulation.building_picture import BuildingPicture, SeenBuilding
 from mmedge_lab.simulation.camera_faults import CameraFaults
 from mmedge_lab.simulation.exposure import PictureNoise
+from mmedge_lab.simulation.ground_depth import GroundDepth, VisibleGround, spared
 from mmedge_lab.simulation.ground_picture import GroundPicture
 from mmedge_lab.simulation.lamp_picture import LampPicture, SeenLamp
 from mmedge_lab.simulation.outline import Outline, outlines_of, paint_ids
@@ -91,6 +92,7 @@ class CameraSimulator:
         self._effects = effects
         self._lens = Lens(world.rig.camera)
         self._faults = CameraFaults(world)
+        self._depth = GroundDepth(world.terrain, self._lens) if world.terrain else None
 
     @cached_property
     def _painters(self) -> tuple[PlantPicture, LampPicture, BuildingPicture]:
@@ -103,23 +105,26 @@ class CameraSimulator:
     @cached_property
     def _movers(self) -> tuple[BodyPicture, ShadowPicture, PictureNoise]:
         world = self._world
-        shadows = ShadowPicture(world.light, thick_air=world.hard is not None)
+        shadows = ShadowPicture(world.light, world.hard is not None, world.terrain)
         return BodyPicture(world), shadows, PictureNoise(world)
 
     def picture(self, t: float) -> TruePicture:
         """Return the picture taken at the instant ``t`` (s), the middle of its exposure."""
         view = view_at(self._world, self._lens, t)
         things = self._things(view, t)
-        canvas = self._ground.paint(view)
+        ground = self._depth.at(view) if self._depth else None
+        canvas = self._ground.paint(view, ground.depths if ground else None)
         bodies, shadows, noise = self._movers
         outlines = [thing.outline for thing in things if thing.outline is not None]
         if self._effects:
-            shadows.paint(canvas, view, outlines)
+            cast = [o for o in outlines if ground is None or ground.shows(o.state.position)]
+            shadows.paint(canvas, view, cast)
         for thing in things:
-            if thing.seen is not None:
-                thing.seen.paint(canvas, view)
-            if thing.outline is not None:
-                bodies.paint(canvas, view, thing.outline)
+            with spared(ground, canvas, thing.standing):
+                if thing.seen is not None:
+                    thing.seen.paint(canvas, view)
+                if thing.outline is not None:
+                    bodies.paint(canvas, view, thing.outline)
         if self._effects:
             distance = float(np.median([o.depth for o in outlines])) if outlines else 20.0
             drone = self._world.path.state(t)
@@ -127,13 +132,16 @@ class CameraSimulator:
         image = self._lens.bend(canvas)
         if self._effects:
             image = noise.expose(self._faults.strike(image, t), t)
-        return TruePicture(image, self._seen(things))
+        return TruePicture(image, self._seen(things, ground))
 
     def truth(self, t: float) -> tuple[PicturedObject, ...]:
         """Return the objects of ``picture(t)`` without painting it."""
-        return self._seen(self._things(view_at(self._world, self._lens, t), t))
+        view = view_at(self._world, self._lens, t)
+        return self._seen(self._things(view, t), self._depth.at(view) if self._depth else None)
 
-    def _seen(self, things: list[_Thing]) -> tuple[PicturedObject, ...]:
+    def _seen(
+        self, things: list[_Thing], ground: VisibleGround | None
+    ) -> tuple[PicturedObject, ...]:
         ids = np.zeros((self._lens.height, self._lens.width), np.uint8)
         moving = [thing.standing for thing in things if thing.outline is not None]
         left = min((standing.left for standing in moving), default=0.0)
@@ -143,10 +151,12 @@ class CameraSimulator:
             standing = thing.standing
             if thing.outline is not None:
                 number = len(outlines) + 1
-                area = paint_ids(ids, thing.outline, number)
+                with spared(ground, ids, standing):
+                    area = paint_ids(ids, thing.outline, number)
                 outlines[thing.outline.mover.id] = (thing.outline, number, area)
             elif thing.seen and standing.left < right and left < standing.right:
-                thing.seen.paint_ids(ids, _STATIC)
+                with spared(ground, ids, standing):
+                    thing.seen.paint_ids(ids, _STATIC)
         ids = np.asarray(cv2.bitwise_and(ids, self._lens.inside), np.uint8)
         counts = cv2.calcHist([ids], [0], None, [256], [0, 256]).ravel()
         seen = []
@@ -165,7 +175,9 @@ class CameraSimulator:
         things = []
         for outline in outlines_of(self._world.movers, t, view):
             x0, _, x1, _ = outline.bounds
-            standing = Standing(outline.state.position[:2], x0, x1, _prism(outline))
+            apart = outline.body.centres - outline.state.position
+            reach = float(np.abs(apart[:, :2]).max())
+            standing = Standing(outline.state.position[:2], x0, x1, _prism(outline), reach)
             things.append(_Thing(standing, None, outline))
         standing_in_view = (seen for painter in self._painters for seen in painter.in_view(view))
         things += [_Thing(seen.standing, seen, None) for seen in standing_in_view]

@@ -14,8 +14,9 @@ import cv2
 import numpy as np
 
 from mmedge_lab.simulation.light import lamp_light, level_ground_light
+from mmedge_lab.simulation.terrain import gradient, shadow_places
 from mmedge_lab.simulation.textures import Floats, Image, lattice_noise, pyramid, surface_tile
-from mmedge_lab.simulation.world import Ground, Lamp, World
+from mmedge_lab.simulation.world import Ground, Lamp, SceneLight, Terrain, World
 from mmedge_ros.core.data_types import FloatArray
 
 LEVELS = 9
@@ -23,6 +24,7 @@ _RESOLUTIONS = (0.02, 0.03, 0.04, 0.06, 0.08)
 _LARGEST_SIDE = 2200
 # Depth is along the axis; towards the corners of a picture the ground is farther.
 _CORNER = 1.45
+_FACES = 0.3  # m between the places whose slope is looked at
 _MARKING = (225, 225, 222)
 _SHIFT = 4
 
@@ -155,7 +157,27 @@ class _Painter:
                 _add_pool(light, ground_map, lamp)
         cells = zip((9.0, 37.0, 140.0), (0.035, 0.05, 0.06), self._lattices[1:], strict=True)
         level = _smooth_noise(list(cells), ground_map) + np.float32(1.0)
+        if world.terrain is not None:
+            level *= _slope_light(world.terrain, world.light, ground_map)
         return np.asarray(cv2.multiply(light, cv2.merge([level] * 3)), np.float32)
+
+
+def _slope_light(terrain: Terrain, light: SceneLight, ground_map: GroundMap) -> Floats:
+    """Return how bright (H, W) ground is beside level ground, for how it faces sun and sky."""
+    shape, resolution = ground_map.shape, ground_map.resolution
+    step = max(1, round(_FACES / resolution))
+    y, x = (np.arange(-(-side // step) + 1) + 0.5 - 0.5 / step for side in shape)
+    slope = gradient(
+        terrain, ground_map.origin + step * resolution * np.stack(np.meshgrid(x, y), axis=-1)
+    )
+    upright = 1.0 / np.sqrt(1.0 + (slope * slope).sum(axis=-1))
+    sun = light.sun_direction
+    facing = np.maximum((sun[2] - slope @ sun[:2]) * upright, 0.0)
+    factor = 0.5 * light.ambient * (1.0 + upright) + light.sun * facing
+    factor /= light.ambient + light.sun * max(float(sun[2]), 0.05)
+    size = (len(x) * step, len(y) * step)
+    fine = cv2.resize(factor.astype(np.float32), size, interpolation=cv2.INTER_LINEAR)
+    return np.asarray(fine[: shape[0], : shape[1]], np.float32)
 
 
 def _add_pool(light: Floats, ground_map: GroundMap, lamp: Lamp) -> None:
@@ -247,9 +269,15 @@ def _static_shadows(world: World, ground_map: GroundMap) -> Image:
     sun = world.light.sun_direction
     slide = -sun[:2] / max(float(sun[2]), 0.12)
     mask = np.zeros(ground_map.shape, np.uint8)
+
+    def fall(foot: FloatArray, base: float, height: float) -> FloatArray:
+        if world.terrain is None:
+            return np.asarray(foot + slide * height, np.float64)
+        return shadow_places(world.terrain, np.append(foot, base + height), slide)
+
     for plant in world.plants:
         foot = np.asarray(plant.position, np.float64)
-        middle = foot + slide * (plant.trunk_height + 0.5 * plant.crown_height)
+        middle = fall(foot, plant.base, plant.trunk_height + 0.5 * plant.crown_height)
         crown = _crown_shadow(plant.crown_radius, 0.5 * plant.crown_height, slide)
         cv2.fillConvexPoly(mask, ground_map.fixed(middle + crown), 205, cv2.LINE_AA, _SHIFT)
         if plant.trunk_radius > 0.0:
@@ -257,7 +285,7 @@ def _static_shadows(world: World, ground_map: GroundMap) -> Image:
             thickness = max(1, round(2.0 * plant.trunk_radius / ground_map.resolution))
             cv2.polylines(mask, [stem], False, 230, thickness, cv2.LINE_AA, _SHIFT)
     for lamp in world.lamps:
-        pole = np.array([lamp.position, lamp.position + slide * lamp.height])
+        pole = np.array([lamp.position, fall(lamp.position, lamp.base, lamp.height)])
         if ground_map.resolution < 0.2:
             thickness = max(1, round(0.12 / ground_map.resolution))
             cv2.polylines(mask, [ground_map.fixed(pole)], False, 200, thickness, cv2.LINE_AA, 4)

@@ -32,6 +32,7 @@ _CONTRAST = {'grass': 0.2, 'asphalt': 0.09, 'gravel': 0.16, 'paving': 0.06}
 # Detail comes in so many strengths, the last of them none.
 _STRENGTHS = 6
 _LOWEST_EYE = 0.05
+_HILLS = 150.0  # m: nearer ground may stand out against the sky
 
 
 class GroundPicture:
@@ -63,8 +64,11 @@ class GroundPicture:
         strength = np.clip(np.rint((fade + 0.5) * 2.0), 0, _STRENGTHS - 1)
         self._detail_row_of = (strength * _DETAIL_SIZE).astype(np.float32)
 
-    def paint(self, view: View) -> Image:
-        """Return a canvas with ground and sky; it is valid until the next one is painted."""
+    def paint(self, view: View, depths: Floats | None = None) -> Image:
+        """Return a canvas with ground and sky; it is valid until the next one is painted.
+
+        :param depths: (H, W) m of ground that is not flat
+        """
         lens = view.lens
         to_world = view.to_optical.rotation.T / lens.focal
         first = -to_world @ np.append(lens.centre, -lens.focal)
@@ -76,19 +80,25 @@ class GroundPicture:
             )
         upward = self._work[2]
         # No row is ground whose both ends look up: the horizon is a straight line.
-        flat = np.flatnonzero((upward[:, [0, -1]] < 0.0).any(axis=1))
-        if len(flat):
-            self._paint_ground(int(flat[0]), view)
+        ground = upward[:, [0, -1]] < 0.0 if depths is None else depths < _HILLS
+        rows = np.flatnonzero(ground.any(axis=1))
+        if len(rows):
+            self._paint_ground(int(rows[0]), view, depths)
+        hills = None if depths is None else self._canvas.copy()
         self._sky.paint(self._canvas, view, upward[:, [0, -1]])
+        if hills is not None:
+            cv2.copyTo(hills, ground.view(np.uint8), self._canvas)
         return self._canvas
 
-    def _paint_ground(self, top: int, view: View) -> None:
+    def _paint_ground(self, top: int, view: View, depths: Floats | None) -> None:
         """Paint the rows from ``top`` on, whose directions are computed."""
         atlas, height = self._atlas, max(float(view.position[2]), _LOWEST_EYE)
         canvas, index = self._canvas[top:], self._index[top:]
         x, y, z, depth, level, spare = (work[top:] for work in self._work)
         # Towards the horizon the ground goes on as it is at the end of the last map.
         steep = np.negative(z, spare)
+        if depths is not None:
+            np.divide(np.float32(height), depths[top:], out=steep)
         np.maximum(steep, np.float32(height / atlas.far), out=steep)
         np.divide(np.float32(height), steep, depth)
         x *= depth

@@ -69,7 +69,10 @@ class LampPicture:
         self._lamps = world.lamps
         self.air = air_colour(world.light)
         self._points = np.array(
-            [[[*lamp.position, 0.0], [*lamp.position, lamp.height]] for lamp in world.lamps]
+            [
+                [[*lamp.position, lamp.base + height] for height in (0.0, lamp.height)]
+                for lamp in world.lamps
+            ]
         ).reshape(-1, 2, 3)
 
     def in_view(self, view: View) -> Iterator[SeenLamp]:

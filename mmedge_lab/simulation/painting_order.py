@@ -15,13 +15,15 @@ from mmedge_ros.core.data_types import FloatArray
 class Standing:
     """Something on the ground: a place (2,) m, or a prism with corners (4, 2) m.
 
-    ``corners`` are counter-clockwise. ``left`` and ``right`` are the canvas columns it covers.
+    ``corners`` are counter-clockwise. ``left`` and ``right`` are the canvas columns it covers;
+    it reaches ``reach`` m about its place.
     """
 
     place: FloatArray
     left: float
     right: float
     corners: FloatArray | None = None
+    reach: float = 0.0
 
 
 def painting_order(eye: FloatArray, things: Sequence[Standing]) -> list[int]:

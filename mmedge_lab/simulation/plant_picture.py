@@ -133,7 +133,8 @@ class SeenPlant:
         self._trunk = trunk
         self._bounds = bounds
         self._placed: tuple[CanvasArea, Image] | None = None
-        self.standing = Standing(kind.plant.position, bounds[0], bounds[2])
+        reach = kind.plant.crown_radius
+        self.standing = Standing(kind.plant.position, bounds[0], bounds[2], reach=reach)
 
     def paint(self, canvas: Image, view: View) -> None:
         """Paint the plant onto a canvas."""
@@ -211,7 +212,8 @@ class PlantPicture:
         scale = view.pixels_per_metre(float(depths[2]))
         wide = plant.crown_radius * scale
         up = np.array([top_x - x, top_y - y]) / max(math.hypot(top_x - x, top_y - y), 1e-6)
-        down = abs(float(view.position[2]) - plant.trunk_height - 0.5 * plant.crown_height)
+        height = float(view.position[2]) - plant.base
+        down = abs(height - plant.trunk_height - 0.5 * plant.crown_height)
         sine = min(down / max(float(depths[2]), down, 1e-6), 1.0)
         half = 0.5 * plant.crown_height * math.sqrt(1.0 - sine * sine)
         tall = math.hypot(half, plant.crown_radius * sine) * scale
@@ -261,4 +263,4 @@ def _axis(plant: Plant) -> FloatArray:
     """Return a plant's foot, its trunk's end, its crown's middle and top, (4, 3) m."""
     heights = np.array([0.0, 0.35, 0.5, 1.0]) * plant.crown_height + plant.trunk_height
     heights[0] = 0.0
-    return np.array([[*plant.position, height] for height in heights])
+    return np.array([[*plant.position, plant.base + height] for height in heights])

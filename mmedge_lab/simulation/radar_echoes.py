@@ -236,13 +236,15 @@ def _plant_spots(plant: Plant, random: np.random.Generator) -> _Spots:
     directions = random.normal(size=(_CROWN_POINTS, 3))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     axes = np.array([plant.crown_radius, plant.crown_radius, 0.5 * plant.crown_height])
-    middle = np.array([*plant.position, plant.trunk_height + 0.5 * plant.crown_height])
+    middle = np.array(
+        [*plant.position, plant.base + plant.trunk_height + 0.5 * plant.crown_height]
+    )
     crown = middle + directions * axes * random.uniform(0.7, 1.0, (_CROWN_POINTS, 1))
     size = max(float(plant.crown_radius * plant.crown_height), 0.1)
     strength = _CROWN_REFLECTIVITY * min(size, 6.0) * _spread(random, _CROWN_POINTS)
     sway = _SWAY_SPEED * random.normal(size=(_CROWN_POINTS, 3))
     heights = np.arange(0.4, plant.trunk_height, 0.8) if plant.trunk_radius > 0 else np.zeros(0)
-    trunk = np.column_stack([np.tile(plant.position, (len(heights), 1)), heights])
+    trunk = np.column_stack([np.tile(plant.position, (len(heights), 1)), plant.base + heights])
     count = _CROWN_POINTS + len(heights)
     return _Spots(
         np.concatenate([crown, trunk]),
@@ -255,7 +257,7 @@ def _plant_spots(plant: Plant, random: np.random.Generator) -> _Spots:
 
 def _lamp_spots(lamp: Lamp, random: np.random.Generator) -> _Spots:
     heights = np.arange(0.5, max(lamp.height, 0.6), 1.0)
-    positions = np.column_stack([np.tile(lamp.position, (len(heights), 1)), heights])
+    positions = np.column_stack([np.tile(lamp.position, (len(heights), 1)), lamp.base + heights])
     strength = _POLE_REFLECTIVITY * _spread(random, len(heights), 0.5)
     none = np.zeros(len(heights))
     return _rigid(positions, np.zeros((len(heights), 3)), strength, none)
@@ -267,6 +269,8 @@ def _ground_spots(world: World, random: np.random.Generator) -> _Spots:
     low, high = flown.min(axis=0) - _GROUND_REACH, flown.max(axis=0) + _GROUND_REACH
     count = int(np.prod(high - low) / _GROUND_AREA)
     positions = np.column_stack([random.uniform(low, high, (count, 2)), np.zeros(count)])
+    if world.terrain is not None:
+        positions[:, 2] = world.terrain.heights(positions[:, :2])
     strength = _GROUND_AREA * _GROUND_SHARE * _spread(random, count, _GROUND_SPREAD)
     up = np.tile([0.0, 0.0, 1.0], (count, 1))
     return _rigid(positions, up, strength, np.zeros(count))

@@ -90,7 +90,10 @@ class Building:
 
 @dataclass(frozen=True, eq=False)
 class Plant:
-    """Tree, bush or hedge piece: a crown (ellipsoid) on a trunk (radius 0 for a bush)."""
+    """Tree, bush or hedge piece: a crown (ellipsoid) on a trunk (radius 0 for a bush).
+
+    It stands at z = ``base`` m.
+    """
 
     position: FloatArray  # (2,) m
     trunk_height: float
@@ -99,16 +102,21 @@ class Plant:
     crown_height: float
     colour: tuple[int, int, int]
     seed: int
+    base: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Lamp:
-    """Street lamp: a pole of ``height`` m; it lights a pool of ``reach`` m where lit."""
+    """Street lamp: a pole of ``height`` m on ground at z = ``base`` m.
+
+    It lights a pool of ``reach`` m where lit.
+    """
 
     position: FloatArray  # (2,) m
     height: float
     reach: float
     lit: bool
+    base: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
