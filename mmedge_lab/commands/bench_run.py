@@ -93,6 +93,10 @@ BENCHES: Mapping[str, BenchEntry] = {
         'rivals.mmedge.rivals_bench',
         'The whole beside its rivals and without each of its parts: accuracy, latency, work.',
     ),
+    'world': BenchEntry(
+        'rivals.mmedge.world_bench',
+        'Who is placed in a world that is hard: fusion, each sensor alone, the ground plane.',
+    ),
     'memory': BenchEntry(
         'rivals.reminisce.bench',
         'Parts of the flight memory beside their controls: what is found, time and memory.',

@@ -147,10 +147,13 @@ def _table(
     if bench.shown:
         best = [row for row in rows if row.name not in references][: bench.shown]
         rows = [row for row in rows if row.name in references or row in best]
+    # A group may be of some subjects alone.
+    said = [any(of) for of in zip(*(results[row.key] for row in rows), strict=True)]
+    known = [seed for seed, is_known in zip(seeds, said, strict=True) if is_known] or seeds
     return {
         'title': group,
-        'subjects': len(seeds),
-        'seeds': len(set(seeds)),
+        'subjects': len(known),
+        'seeds': len(set(known)),
         'rows': [
             {
                 'name': row.name,

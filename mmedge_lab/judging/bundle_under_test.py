@@ -77,16 +77,19 @@ class BundleUnderTest:
             return None
         return CachedNetworks(FusionNetworkRuntime.from_bundle(bundle))
 
-    def pipeline(self, strategy: Strategy, networks: CachedNetworks | None) -> PerceptionPipeline:
+    def pipeline(
+        self, strategy: Strategy, networks: CachedNetworks | None, updates: bool = False
+    ) -> PerceptionPipeline:
         """Return a new pipeline for a strategy.
 
         :param networks: what `networks` opened; shared by all pipelines of a flight
+        :param updates: publish between decisions as well, as in flight
         :raises EncodingError: if the manifest cannot be read
         """
         learned = strategy.learned and networks is not None
-        # Of decisions alone: so configurations were always judged, and so are rivals.
+        # Of decisions alone: so configurations were always judged, and so are most rivals.
         parameters = PipelineParameters(
-            strategy=FEATURE if learned else DECISION, updates=False, skipping=_NO_SKIPPING
+            strategy=FEATURE if learned else DECISION, updates=updates, skipping=_NO_SKIPPING
         )
         return open_pipeline(self.folder, parameters, networks)
 

@@ -108,14 +108,19 @@ class Placement:
         """GOSPA in m, summed over instants."""
         return self.localisation + MISS * (self.missed + self.invented)
 
+    @property
+    def cost(self) -> float:
+        """What worth is lost by, in m: GOSPA and changes of ids."""
+        return self.gospa + SWITCH * self.switches
+
     def report(self) -> dict[str, Any]:
         """Return what report.json adds to ``accuracy``; NaN where nothing was judged."""
-        cost, minutes = self.gospa + SWITCH * self.switches, self.instants * STREAM_STEP_NS / 6e10
+        minutes = self.instants * STREAM_STEP_NS / (60 * NS_PER_S)
         return {
             'placed': _share(self.placed, self.people),
             'placed_by_range': _share(self.placed_by_range, self.people),
             'gospa': _share(self.gospa, self.instants),
-            'worth': 1.0 - _share(cost, MISS * self.people),
+            'worth': 1.0 - _share(self.cost, MISS * self.people),
             'false_per_minute': _share(self.false_tracks, minutes),
             'kept': _share(self.kept, self.gap),
             'coverage': _share(self.covered, self.placed),

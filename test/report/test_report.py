@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from decision_log_reader import read_decisions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmedge_lab.judging.decision_log import read_decisions
 from mmedge_ros.core.data_types import Box, Decision, ResultKind, StageTiming, Track
 from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.report import ReportError

@@ -1,4 +1,4 @@
-"""Reads a decision log back, for tests that compare runs or judge them again."""
+"""Reads a decision log back, to compare runs or to judge them again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.core.data_types import Box, Decision, StageTiming, Track
+from mmedge_lab.judging import EvaluationError
+from mmedge_ros.core.data_types import Box, Decision, FloatArray, StageTiming, Track
 
 _UPPER = np.triu_indices(6)
 _SAME = ('window_end_ns', 'state_ns', 'frame_id', 'newest_ns', 'published_ns')
@@ -17,15 +18,21 @@ _TUPLES = ('configuration_ids', 'skipped', 'lost', 'late', 'degraded')
 
 
 def read_decisions(path: Path) -> list[Decision]:
-    """Read the decisions of a log."""
-    # Lines end in a line feed alone: names may hold every other separator.
-    return [_decision(json.loads(line)) for line in path.read_bytes().split(b'\n') if line]
+    """Read the decisions, or updates, of a log.
+
+    :raises EvaluationError: if it is none
+    """
+    try:
+        # Lines end in a line feed alone: names may hold every other separator.
+        return [_decision(json.loads(line)) for line in path.read_bytes().split(b'\n') if line]
+    except (OSError, ValueError, KeyError, TypeError) as err:
+        raise EvaluationError(f'{path} is no log of decisions: {err}') from err
 
 
 def _decision(row: dict[str, Any]) -> Decision:
+    given = {name: row[name] for name in _SAME} | {name: tuple(row[name]) for name in _TUPLES}
     return Decision(
-        **{name: row[name] for name in _SAME},
-        **{name: tuple(row[name]) for name in _TUPLES},
+        **given,
         tracks=tuple(_track(entry) for entry in row['tracks']),
         trail=tuple(StageTiming(*stage) for stage in row['trail']),
     )
@@ -48,5 +55,5 @@ def _track(row: dict[str, Any]) -> Track:
     )
 
 
-def _numbers(values: list[float | None]) -> np.ndarray:
+def _numbers(values: list[float | None]) -> FloatArray:
     return np.array([math.nan if value is None else value for value in values], np.float64)

@@ -1,0 +1,187 @@
+"""Fusion beside each sensor alone and the cheapest range there is, in a world that is hard.
+
+Every row is replayed in virtual time, as it flies with updates between decisions. `before` are
+decisions that an earlier checkout made of the same flights. The last table holds what the radar
+returned of people beside what the link budget states.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Results, Row, Sums, total_of
+from mmedge_lab.judging.bundle_cases import (
+    CAMERA_ONLY,
+    DETECTOR_ONLY,
+    FUSION,
+    RADAR_ONLY,
+    Strategy,
+    camera_configuration,
+)
+from mmedge_lab.judging.bundle_under_test import flight_digest
+from mmedge_lab.judging.decision_log import read_decisions
+from mmedge_lab.judging.encoded_flight import replay_encoded
+from mmedge_lab.judging.judged_flight import FlightOpener, JudgedFlight, bundle_about, bundle_of
+from mmedge_lab.rivals.mmedge.ground_plane import GroundPlaneEncoder, fitted, rangefinder
+from mmedge_lab.simulation.flight_folder import read_description
+from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.encoding.bundle.model_bundle import model_levels
+from mmedge_ros.replay.ground_truth import PERSON, GroundTruth
+from mmedge_ros.report.accuracy_samples import stream_samples
+from mmedge_ros.report.placement import MISS, placement_of
+from mmedge_ros.report.report import DECISIONS, UPDATES
+from mmedge_ros.report.truth_matching import ground_distances
+
+SHIPPED, RADAR_ALONE, GROUND_PLANE = 'shipped', 'radar alone', 'camera and ground plane'
+_DETECTION = "radar's detection of people by distance"
+# A return so near on the ground is taken for one of the body, m.
+_BODY, _BIN, _BINS = 1.0, 5.0, 10
+_FIGURES: Mapping[str, Figure] = {
+    'reach': Figure('people in reach', 'people', 'instants', 2),
+    'placed': Figure('placed', 'placed', 'people'),
+    'placed_by_range': Figure('placed, 1 m or 10 %', 'placed_by_range', 'people'),
+    'false_per_minute': Figure('false per minute', 'false_tracks', 'instants', 1, scale=6000.0),
+    'kept': Figure('kept', 'kept', 'gap'),
+    'gospa': Figure('GOSPA per person, m', 'gospa', 'people', 2),
+    'worth': Figure('worth', 'cost', 'people', offset=1.0, scale=-1.0 / MISS),
+    'coverage': Figure('coverage', 'covered', 'placed'),
+    'streaming_iou': Figure('streaming IoU, 20 px up', 'overlap', 'streamed'),
+    'returned': Figure('returned', 'returned', 'scans'),
+    'stated': Figure('stated', 'stated', 'scans'),
+}
+
+
+def bench(request: BenchRequest, *, before: str = '', profile: str = '') -> Bench:
+    """Compare what is placed where camera, radar or odometry fail.
+
+    :param before: folder with the report of each flight, by its name, of another checkout
+    :param profile: file of service times; nominal ones without it
+    """
+    bundle, subjects = bundle_of(request.detector, profile), request.flights()
+    level = model_levels(bundle.folder)[1]
+    rows = [
+        Row(SHIPPED, partial(_replayed, FUSION, level), 'as it flies'),
+        Row('camera alone', partial(_replayed, CAMERA_ONLY, level), CAMERA_ONLY.words),
+        Row(RADAR_ALONE, partial(_replayed, RADAR_ONLY, level), RADAR_ONLY.words),
+        Row(GROUND_PLANE, partial(_ground_plane, level), 'range by the foot of the box, no radar'),
+    ]
+    key = bundle.digest
+    if before:
+        rows.append(Row('before', partial(_before, Path(before)), 'an earlier checkout'))
+        digests = [flight_digest(Path(before) / subject.name) for subject in subjects]
+        key += hashlib.sha256(' '.join(digests).encode()).hexdigest()
+    known = [read_description(subject.flight) for subject in subjects]
+    conditions = tuple((of and of.condition) or 'usual' for of in known)
+    return Bench(
+        'Who is placed in a world that is hard',
+        tuple(rows),
+        _FIGURES,
+        subjects,
+        FlightOpener(bundle, (level,)),
+        references=(SHIPPED,),
+        key=key,
+        about=bundle_about(bundle, subjects),
+        derive=partial(_by_condition, conditions),
+        notes=_notes,
+    )
+
+
+def _replayed(strategy: Strategy, level: str, of: JudgedFlight) -> Sums:
+    pipeline = of.bundle.pipeline(strategy, of.networks, updates=True)
+    configuration, profile = camera_configuration(level), of.bundle.profile
+    record = replay_encoded(of.flight, pipeline, configuration, profile, strategy.modalities)
+    returned = detection_sums(record, of.truth) if strategy is RADAR_ONLY else {}
+    return {**world_sums(record, of.truth), **returned}
+
+
+def _ground_plane(level: str, of: JudgedFlight) -> Sums:
+    pipeline = of.bundle.pipeline(DETECTOR_ONLY, of.networks, updates=True)
+    readings = rangefinder(Path(of.flight.record.bag))
+    encoder = GroundPlaneEncoder(of.flight, of.truth, pipeline.rig, readings)
+    record = replay_encoded(
+        of.flight,
+        pipeline,
+        camera_configuration(level),
+        of.bundle.profile,
+        DETECTOR_ONLY.modalities,
+        {CAMERA: encoder},
+    )
+    fit = {f'fit {number}': float(value) for number, value in enumerate(encoder.fit.flat)}
+    return {**world_sums(record, of.truth), **fit}
+
+
+def _before(folder: Path, of: JudgedFlight) -> Sums:
+    report = folder / Path(of.flight.record.bag).name
+    decisions = read_decisions(report / DECISIONS)
+    updates = read_decisions(report / UPDATES) if (report / UPDATES).exists() else []
+    record = replace(of.flight.record, decisions=decisions, updates=updates)
+    record.camera = of.flight.camera
+    return world_sums(record, of.truth)
+
+
+def world_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float]:
+    """Return the sums of a run that the figures are quotients of."""
+    placement, stream = placement_of(record, truth), stream_samples(record, truth)
+    tall = stream.overlaps[stream.heights >= 20.0]
+    return {
+        **{name: float(value) for name, value in asdict(placement).items()},
+        'gospa': placement.gospa,
+        'cost': placement.cost,
+        'streamed': float(len(tall)),
+        'overlap': float(tall.sum()),
+    }
+
+
+def detection_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float]:
+    """Count people and scans by 5 m of range: with a return near the body, and as stated."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for unit in record.features:
+        frame, drone = truth.frame_at(unit.stamp_ns), truth.ego.at(unit.stamp_ns)
+        if unit.modality != RADAR or frame is None or drone is None or record.radar_pose is None:
+            continue
+        people = frame.select((frame.labels == PERSON) & (frame.radar > 0.0))
+        returns = drone.pose.compose(record.radar_pose).apply(unit.returns[:, :3])
+        near = ground_distances(people.positions[:, :2], returns[:, :2]) <= _BODY
+        for number in range(_BINS):
+            within = people.ranges // _BIN == number
+            sums[f'returned {number}'] += int(near[within].any(axis=1).sum())
+            sums[f'stated {number}'] += float(people.radar[within].sum())
+            sums[f'scans {number}'] += int(within.sum())
+    return dict(sums)
+
+
+def _by_condition(conditions: Sequence[str], results: Results) -> dict[Row, Sequence[Sums]]:
+    made: dict[Row, Sequence[Sums]] = {}
+    for condition in dict.fromkeys(conditions):
+        for name, every in results.items():
+            flights = zip(conditions, every, strict=True)
+            made[Row(name, group=condition)] = [of if c == condition else {} for c, of in flights]
+    for number in range(_BINS):
+        picked = [
+            {name: of.get(f'{name} {number}', 0.0) for name in ('returned', 'stated', 'scans')}
+            for of in results.get(RADAR_ALONE, ())
+        ]
+        if any(of['scans'] for of in picked):
+            words = f'{number * _BIN:g} to {(number + 1) * _BIN:g} m'
+            made[Row(words, group=_DETECTION)] = picked
+    return made
+
+
+def _notes(results: Results) -> Sequence[str]:
+    every = results.get(GROUND_PLANE, ())
+    fit = [sum(total_of(of, f'fit {number}') for of in every) for number in range(12)]
+    if not fit[-1]:
+        return ()
+    height, angle, rest = fitted(np.reshape(fit, (3, 4)))
+    return (
+        f'{GROUND_PLANE}: errors of these flights fit deviations of {height:.2f} m of height, '
+        f'{angle:.4f} rad of angle and {rest:.2f} m',
+    )
