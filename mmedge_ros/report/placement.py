@@ -25,7 +25,7 @@ from scipy.optimize import linear_sum_assignment
 from mmedge_ros.core.data_types import NS_PER_S, FloatArray, Track
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.replay.ground_truth import PERSON, GroundTruth, TrueFrame
-from mmedge_ros.report.accuracy_samples import STREAM_STEP_NS, published_results
+from mmedge_ros.report.accuracy_samples import STREAM_STEP_NS, nees, published_results
 from mmedge_ros.report.truth_matching import (
     MINIMUM_VISIBILITY,
     POSITION_GATE,
@@ -203,7 +203,7 @@ class _Judge:
         people, owners = np.flatnonzero(reached)[pairs.people[on]], pairs.tracks[on]
         sums.placed += len(people)
         offsets = positions[people, :2] - tracks.places[owners]
-        sums.covered += int((_squared(offsets, tracks.covariances[owners]) <= _WITHIN_95).sum())
+        sums.covered += int((nees(offsets, tracks.covariances[owners]) <= _WITHIN_95).sum())
         placed = dict(zip(frame.ids[people].tolist(), tracks.ids[owners].tolist(), strict=True))
         sums.switches += sum(self._last.get(one, of) != of for one, of in placed.items())
         self._last |= placed
@@ -234,12 +234,3 @@ class _Judge:
                     )
         self._gaps = {key: gap for key, gap in self._gaps.items() if key not in seen}
         self._seen = seen
-
-
-def _squared(offsets: FloatArray, covariances: FloatArray) -> FloatArray:
-    """Return Mahalanobis distances (K,), squared; infinite where a covariance is none."""
-    (a, b), (_, c) = covariances.transpose(1, 2, 0)
-    x, y = offsets.T
-    with np.errstate(all='ignore'):
-        squared = (c * x * x - 2.0 * b * x * y + a * y * y) / (a * c - b * b)
-        return np.asarray(np.where((a > 0.0) & (a * c > b * b), squared, np.inf))

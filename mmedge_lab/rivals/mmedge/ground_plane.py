@@ -1,8 +1,8 @@
 """The cheapest range there is: people stand where the foot of their box meets flat ground.
 
 Height above the ground is that of a rangefinder which looks down, where one says something, else
-odometry's altitude; attitude is odometry's. An error of the height ``h`` moves the foot at the
-distance ``g`` by g / h of it, one of the angle by (g^2 + h^2) / h.
+odometry's altitude; attitude is odometry's. All errors are taken for one of the angle under which
+the foot is seen: from the height ``h`` it moves the foot at the distance ``g`` by (g^2 + h^2) / h.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import nnls
 
 from mmedge_lab.judging.encoded_flight import EncodedFlight, StoredEncoder
 from mmedge_ros.core.data_types import (
@@ -31,13 +30,12 @@ from mmedge_ros.report.truth_matching import counted_people
 from mmedge_ros.tracking.data_association import intersection_over_union
 
 RANGE = 'sensor_msgs/msg/Range'
-# Deviations of height (m) and angle (rad), and of what is left (m): as `mmedge lab bench world`
-# notes them for every fifth flight of hard_calibration.
-ERRORS = np.array([0.3, 0.02, 0.3])
+# Deviation of that angle, rad: as `mmedge lab bench world` says of flights of hard_calibration.
+ANGLE_ERROR = 0.0100
 # Feet are nearer than the middle of the body, m.
 _FOOT = 0.2
 _OLDEST_NS = NS_PER_S // 4
-_FLATTEST, _LEAST_IOU, _FARTHEST_OFF = 0.02, 0.5, 0.5
+_FLATTEST, _LEAST_IOU = 0.02, 0.5
 
 
 def rangefinder(recording: Path) -> list[tuple[int, float]]:
@@ -54,7 +52,7 @@ def rangefinder(recording: Path) -> list[tuple[int, float]]:
 class GroundPlaneEncoder(StoredEncoder):
     """Stored detections with the range of the ground plane in place of their own.
 
-    ``fit`` (3, 4) are the normal equations of squared errors of matched people, see `fitted`.
+    ``errors`` of the angle (rad) are those of people whom a box meets, without their signs.
     """
 
     def __init__(
@@ -66,7 +64,7 @@ class GroundPlaneEncoder(StoredEncoder):
     ) -> None:
         super().__init__(flight, CAMERA)
         self._truth, self._rig, self._readings = truth, rig, readings
-        self.fit = np.zeros((3, 4))
+        self.errors: list[float] = []
 
     def encode(
         self, unit: Unit, configuration: ModalityConfiguration, configuration_id: int
@@ -85,10 +83,10 @@ class GroundPlaneEncoder(StoredEncoder):
         falls = -feet[:, 2] / np.hypot(feet[:, 0], feet[:, 1])
         known = (falls > _FLATTEST) & (boxes[:, 3] < geometry.camera.height - 2.0)
         ground = height / np.where(known, falls, np.nan)
-        terms = np.column_stack([ground / height, (ground**2 + height**2) / height, ground**0])
-        self._compare(unit.stamp_ns, boxes, ground + _FOOT, terms)
+        per_angle = (ground**2 + height**2) / height
+        self._compare(unit.stamp_ns, boxes, ground + _FOOT, per_angle)
         level = np.hypot(centres[:, 0], centres[:, 1])
-        deviations = np.linalg.norm(terms * ERRORS, axis=1) / level
+        deviations = ANGLE_ERROR * per_angle / level
         ranged = zip(detections, (ground + _FOOT) / level, deviations, strict=True)
         return replace(
             features,
@@ -110,7 +108,7 @@ class GroundPlaneEncoder(StoredEncoder):
         return height
 
     def _compare(
-        self, stamp_ns: int, boxes: FloatArray, ground: FloatArray, terms: FloatArray
+        self, stamp_ns: int, boxes: FloatArray, ground: FloatArray, per_angle: FloatArray
     ) -> None:
         frame, drone = self._truth.frame_at(stamp_ns), self._truth.ego.at(stamp_ns)
         if frame is None or drone is None:
@@ -119,15 +117,5 @@ class GroundPlaneEncoder(StoredEncoder):
         overlaps = intersection_over_union(boxes, people.boxes)
         eye = drone.pose.apply(self._rig.geometry.camera_pose.translation)
         away = np.linalg.norm(people.positions[:, :2] - eye[:2], axis=1)
-        for place, person in np.argwhere(overlaps >= _LEAST_IOU).tolist():
-            off = (ground[place] - away[person]) / away[person]
-            if abs(off) < _FARTHEST_OFF:  # NaN is not
-                row = (terms[place] / away[person]) ** 2
-                self.fit += np.outer(row, [*row, off**2])
-
-
-def fitted(fit: FloatArray) -> FloatArray:
-    """Return the deviations (3,) that explain the squared errors best, as `ERRORS` has them."""
-    # Ridged by nothing that matters: flights of one height do not tell height from angle.
-    lower = np.linalg.cholesky(fit[:, :3] + 1e-9 * np.trace(fit[:, :3]) * np.eye(3))
-    return np.asarray(np.sqrt(nnls(lower.T, np.linalg.solve(lower, fit[:, 3]))[0]))
+        off = np.abs(ground[:, None] - away) / per_angle[:, None]
+        self.errors += off[(overlaps >= _LEAST_IOU) & np.isfinite(off)].tolist()

@@ -17,7 +17,7 @@ from tiny_bundle import write_tiny_bundle
 from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner
 
-from mmedge_lab.rivals.mmedge.ground_plane import GroundPlaneEncoder, fitted
+from mmedge_lab.rivals.mmedge.ground_plane import GroundPlaneEncoder
 from mmedge_lab.rivals.mmedge.world_bench import detection_sums
 from mmedge_ros.commands.main import app
 from mmedge_ros.core.data_types import CAMERA, RADAR, Box, ModalityConfiguration, Unit
@@ -71,16 +71,7 @@ def test_people_stand_where_the_foot_of_the_box_meets_the_ground(
     assert seen.distance == pytest.approx(away)
     assert 0.1 < seen.distance_deviation < away
     # It is compared with the truth, and there is no error.
-    assert encoder.fit[0, 0] > 0.0
-    assert encoder.fit[:, 3] == pytest.approx(0.0)
-
-
-def test_the_deviations_that_errors_have_are_fitted() -> None:
-    rows = np.random.default_rng(1).uniform(0.1, 1.0, (200, 3))
-    known = np.array([0.4, 0.02, 0.3])
-    assert fitted(rows.T @ np.column_stack([rows, rows @ known**2])) == pytest.approx(
-        known, rel=1e-3
-    )
+    assert encoder.errors == pytest.approx([0.0], abs=1e-9)
 
 
 def test_returns_near_bodies_are_counted_beside_what_is_stated() -> None:
