@@ -8,6 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_lab.simulation.hardships import within
+from mmedge_lab.simulation.radar_cube import (
+    APART,
+    LOG_MEAN,
+    bins,
+    mean_power,
+    measure,
+    reference,
+    sent_cells,
+)
 from mmedge_lab.simulation.radar_detector import Signals, SimulatedRadarParameters, detect
 from mmedge_lab.simulation.radar_echoes import (
     Clutter,
@@ -17,9 +27,16 @@ from mmedge_lab.simulation.radar_echoes import (
     joined,
     mover_echoes,
 )
-from mmedge_lab.simulation.world import Building, Plant, World
+from mmedge_lab.simulation.radar_ground import GroundClutter
+from mmedge_lab.simulation.radar_link import RadarLink
+from mmedge_lab.simulation.world import Building, Mover, Plant, World
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.transforms import Transform
+from mmedge_ros.sensing.radar.chirp_configuration import (
+    ChirpConfiguration,
+    configurations_folder,
+    read_configuration,
+)
 
 # Weissberger's modified exponential decay below 14 m of leaves at 77 GHz:
 # 0.45 f^0.284 dB/m (f in GHz) on each of two ways.
@@ -104,6 +121,157 @@ class LineOfSight:
         return np.flatnonzero(near)
 
 
+def _motion(world: World, t: float) -> tuple[Transform, FloatArray]:
+    """Return the radar's pose in odom and its velocity (3,) m/s."""
+    drone = world.path.state(t)
+    pose = drone.pose.compose(world.rig.radar_pose)
+    arm = pose.translation - drone.pose.translation
+    return pose, drone.velocity + np.cross(drone.angular_velocity, arm)
+
+
+_BOARD_STREAM = 40
+_SIDEWAYS, _LYING = 8.0, 15.0  # dB below upright from the front or behind
+# Channels differ after calibration by some degrees and tenths of a dB.
+_GAIN_FAULT, _PHASE_FAULT = 0.04, math.radians(5.0)
+_WIND = (1.0, 6.0)  # leaves at 0.05 m/s in light air, 0.3 in a breeze
+_SHARED = 8  # range bins with one look at what hides the ground
+# Blades of four rotors beside the radar, 0.3 to 0.5 m away, flash at any speed.
+_FLASHES, _BLADE, _BLADE_SPEED = 8, 1e-3, 60.0  # m^2, m/s
+# Receivers hear transmitters on the board as plates that close; guessed to fit bare boards.
+_COUPLING = 2e-7  # m^2 at 0.1 m
+
+
+def posture_loss(mover: Mover, t: float, eye: FloatArray) -> float:
+    """Return dB by which a mover's cross-section falls short: people sideways, and who lie.
+
+    Who lies is low for his or her length. Anything else has its cross-section from every side.
+    """
+    if mover.label != 'person':
+        return 0.0
+    body, state = mover.body(t), mover.state(t)
+    reach = body.radii[:, None]
+    extent = np.ptp(np.concatenate([body.centres - reach, body.centres + reach]), axis=0)
+    height, length = float(extent[2]), float(np.hypot(extent[0], extent[1]))
+    lying = 1.0 - min(max((height / max(length, 1e-9) - 0.4) / 0.5, 0.0), 1.0)
+    sight = eye - state.position
+    aspect = math.atan2(sight[1], sight[0]) - state.heading
+    return lying * _LYING + (1.0 - lying) * _SIDEWAYS * math.sin(aspect) ** 2
+
+
+class ChirpRadar:
+    """A board that runs given chirps, by a link budget, in a hard world."""
+
+    def __init__(self, world: World, chirps: ChirpConfiguration) -> None:
+        self.link = RadarLink(chirps)
+        self._world = world
+        self._clutter = Clutter(world)
+        self._ground = GroundClutter(world)
+        self._sight = LineOfSight(world.buildings, world.plants)
+        self._mirrors = WallMirrors(world.buildings)
+        self._ranges: FloatArray = chirps.range_step * np.arange(1.0, chirps.range_bins)
+        random = np.random.default_rng((world.seed, _BOARD_STREAM))
+        self._wind = random.uniform(*_WIND)
+        gain, phase = random.normal(0.0, [[_GAIN_FAULT], [_PHASE_FAULT]], (2, self.link.antennas))
+        self._channels = np.exp(gain + 1j * phase)
+
+    def scan(self, t: float, number: int) -> NDArray[np.float32]:
+        """Return a scan as `RadarSimulator` does."""
+        pose, velocity = _motion(self._world, t)
+        random = np.random.default_rng((self._world.seed, _BOARD_STREAM, number))
+        movers, brightest = self._movers(self._world.movers, t, pose.translation)
+        ghosts = self._mirrors.ghosts(brightest, pose.translation)
+        near = self._near_field(pose, velocity, random)
+        echoes = joined([movers, ghosts, self._still(t, pose), near])
+        signals = self._signals(t, pose, velocity, echoes)
+        return measure(signals, self.link, self._channels, random)
+
+    def detection_probability(self, t: float) -> dict[int, float]:
+        """Return what `RadarSimulator` does, in closed form.
+
+        An echo's power in each cell is exponential (Swerling's first case) above noise and
+        clutter and has to pass every threshold; neighbouring cells fade mostly together.
+        """
+        found = {mover.id: 0.0 for mover in self._world.movers}
+        hard = self._world.hard
+        if hard is None or within(hard.radar_silent, t):
+            return found
+        pose, velocity = _motion(self._world, t)
+        still = self._signals(t, pose, velocity, self._still(t, pose))
+        background = 1.0 + mean_power(still, self.link)
+        for mover in self._world.movers:
+            echoes, _ = self._movers([mover], t, pose.translation)
+            signals = self._signals(t, pose, velocity, echoes)
+            power = mean_power(signals, self.link)
+            level = 10.0 * np.log10(background + power)
+            rules = [reference(level, rule) + rule.decibel for rule in self.link.thresholds]
+            above = 10.0 ** (0.1 * (np.max(rules, axis=0) + LOG_MEAN - level))
+            chance = np.where(sent_cells(self.link), np.exp(-above), 0.0).ravel()
+            place = bins(signals, self.link)[0]
+            missed = np.sort(1.0 - chance[np.unique(place[place >= 0])])
+            found[mover.id] = 1.0 - float(np.prod(missed[:1]) * np.prod(missed[1:] ** APART))
+        return found
+
+    def _movers(self, movers: Sequence[Mover], t: float, eye: FloatArray) -> tuple[Echoes, Echoes]:
+        """Return echoes of movers in reach with those by way of the ground, and the brightest."""
+        reach = self._ranges[-1] + _MOVER_REACH
+        near = [m for m in movers if math.dist(m.state(t).position[:2], eye[:2]) < reach]
+        losses = [posture_loss(mover, t, eye) for mover in near]
+        direct, brightest = mover_echoes(near, t, eye, losses)
+        level = np.zeros(3)
+        level[2] = self._ground.height(eye[:2])
+        below = ground_ghosts(
+            brightest._replace(positions=brightest.positions - level), eye - level
+        )
+        below = below._replace(positions=below.positions + level)
+        return self._seen(eye, joined([direct, below])), brightest
+
+    def _seen(self, eye: FloatArray, echoes: Echoes, shared: int = 1) -> Echoes:
+        """Return echoes as weak as what is in between lets them; ``shared`` look at one."""
+        places = echoes.positions[::shared]
+        left = 10.0 ** (-0.1 * self._sight.foliage(eye, places)) * ~self._sight.blocked(
+            eye, places
+        )
+        share = np.repeat(left, shared)[: len(echoes.reflectivity)]
+        return echoes._replace(reflectivity=echoes.reflectivity * share)
+
+    def _still(self, t: float, pose: Transform) -> Echoes:
+        """Return echoes of ground, buildings, poles and plants."""
+        eye, forward = pose.translation, pose.rotation[:, 0]
+        spots = self._clutter.echoes(t, eye, forward, float(self._ranges[-1]))
+        spots = spots._replace(velocities=spots.velocities * self._wind)
+        ground = self._ground.echoes(eye, math.atan2(forward[1], forward[0]), self._ranges)
+        return joined([self._seen(eye, spots), self._seen(eye, ground, _SHARED)])
+
+    def _near_field(
+        self, pose: Transform, velocity: FloatArray, random: np.random.Generator
+    ) -> Echoes:
+        """Return flashes of the rotors, and the transmitters themselves."""
+        flashes = _FLASHES if velocity.any() else 0  # a rig that stands still has no rotors
+        side = random.choice((-1.0, 1.0), flashes)
+        far = random.uniform(0.3, 0.5, flashes)
+        speeds = random.uniform(-_BLADE_SPEED, _BLADE_SPEED, flashes)
+        rays = np.column_stack([np.full(flashes, 0.17), 0.98 * side, np.zeros(flashes)])
+        rays = rays @ pose.rotation.T
+        return Echoes(
+            pose.translation + far[:, None] * rays,
+            velocity + speeds[:, None] * rays,
+            np.full(flashes, _BLADE),
+            np.zeros(flashes),
+        )
+
+    def _signals(self, t: float, pose: Transform, velocity: FloatArray, echoes: Echoes) -> Signals:
+        rays = echoes.positions - pose.translation
+        distance = np.maximum(np.sqrt(np.einsum('nk,nk->n', rays, rays)), 1e-3)
+        rays /= distance[:, None]
+        cosines = rays @ pose.rotation
+        power = self.link.power(echoes.reflectivity, distance, cosines)
+        hard = self._world.hard
+        if hard is not None and within(hard.radar_weak, t):
+            power *= 10.0 ** (-0.1 * hard.brown_out)
+        speed = np.einsum('nk,nk->n', echoes.velocities - velocity, rays)
+        return Signals(distance, speed, cosines[:, 1], cosines[:, 2], power, echoes.steadiness)
+
+
 _STREAM = 31
 # The biggest mover: nothing of it reaches farther from its middle.
 _MOVER_REACH = 4.0
@@ -112,11 +280,23 @@ _FAINT = 1.0
 
 
 class RadarSimulator:
-    """Looks at a world; scans depend on the instant and their number only."""
+    """Looks at a world; scans depend on the instant and their number only.
 
-    def __init__(self, world: World, parameters: SimulatedRadarParameters | None = None) -> None:
+    In a hard one it is a board that runs the world's ``chirps``, or those that are given.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        parameters: SimulatedRadarParameters | None = None,
+        chirps: ChirpConfiguration | None = None,
+    ) -> None:
         self.parameters = parameters or SimulatedRadarParameters()
         self._world = world
+        if world.hard is not None:
+            if chirps is None:
+                chirps = read_configuration(configurations_folder() / f'{world.hard.chirps}.cfg')
+            self._board = ChirpRadar(world, chirps)
         self._clutter = Clutter(world)
         self._sight = LineOfSight(world.buildings, world.plants)
         self._mirrors = WallMirrors(world.buildings)
@@ -127,12 +307,18 @@ class RadarSimulator:
         Columns are x, y, z (m, radar_link: x forward, y left, z up), velocity (m/s, positive =
         receding), snr and noise (dB). ``number`` chooses the noise.
         """
-        drone = self._world.path.state(t)
-        pose = drone.pose.compose(self._world.rig.radar_pose)
-        arm = pose.translation - drone.pose.translation
-        velocity = drone.velocity + np.cross(drone.angular_velocity, arm)
+        if self._world.hard is not None:
+            return self._board.scan(t, number)
+        pose, velocity = _motion(self._world, t)
         random = np.random.default_rng((self._world.seed, _STREAM, number))
         return detect(self._signals(t, pose, velocity), self.parameters, random)
+
+    def detection_probability(self, t: float) -> dict[int, float]:
+        """Return by id of every mover how probable it is that a scan at ``t`` returns it.
+
+        Only worlds that are hard tell; others return nothing.
+        """
+        return {} if self._world.hard is None else self._board.detection_probability(t)
 
     def _signals(self, t: float, pose: Transform, velocity: FloatArray) -> Signals:
         """Return everything in the field of view that is not lost in the noise."""

@@ -50,8 +50,12 @@ def joined(parts: Sequence[Echoes]) -> Echoes:
     return Echoes._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
-def mover_echoes(movers: Sequence[Mover], t: float, eye: FloatArray) -> tuple[Echoes, Echoes]:
+def mover_echoes(
+    movers: Sequence[Mover], t: float, eye: FloatArray, losses: Sequence[float] = ()
+) -> tuple[Echoes, Echoes]:
     """Return one echo per sphere of every mover, from the side that faces ``eye`` (3,).
+
+    ``losses`` are decibels that each mover's cross-section lacks.
 
     A mover's spheres share its radar cross-section by area, those behind others with less;
     each moves as its limb does, which is what spreads a walker over Doppler. The second
@@ -71,10 +75,13 @@ def mover_echoes(movers: Sequence[Mover], t: float, eye: FloatArray) -> tuple[Ec
     weight = radii**2 * np.exp(-depth / _DEPTH_SCALE)
     share = weight / np.repeat(np.maximum(np.add.reduceat(weight, first), 1e-12), counts)
     reach = np.minimum(radii, 0.5 * distance) / distance
+    sections = np.array([mover.reflectivity for mover in movers])
+    if losses:
+        sections *= 10.0 ** (-0.1 * np.array(losses))
     echoes = Echoes(
         centres + towards * reach[:, None],
         np.concatenate([body.velocities for body in bodies]),
-        np.repeat([mover.reflectivity for mover in movers], counts) * share,
+        np.repeat(sections, counts) * share,
         np.repeat([_STEADINESS.get(mover.label, 0.0) for mover in movers], counts),
     )
     return echoes, echoes.select(share > _BRIGHT_SHARE)
@@ -179,9 +186,13 @@ class Clutter:
             *(_building_spots(b, random) for b in world.buildings),
             *(_plant_spots(p, random) for p in world.plants),
             *(_lamp_spots(lamp, random) for lamp in world.lamps),
-            _ground_spots(world, random),
+            # Hard flights have ground that fills every cell.
+            *(() if world.hard else (_ground_spots(world, random),)),
         ]
-        self._spots = _Spots._make(map(np.concatenate, zip(*spots, strict=True)))
+        empty = _rigid(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0))
+        self._spots = _Spots._make(map(np.concatenate, zip(empty, *spots, strict=True)))
+        if world.terrain is not None:
+            self._spots.positions[:, 2] += world.terrain.heights(self._spots.positions[:, :2])
         count = len(self._spots.mirror)
         self._sway_rate = random.uniform(1.5, 6.0, count)
         self._sway_phase = random.uniform(0.0, 2.0 * math.pi, count)

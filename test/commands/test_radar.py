@@ -51,7 +51,7 @@ def test_what_cannot_be_decoded_is_one_sentence(capture: Path, tmp_path: Path) -
 def test_checking_prints_what_a_radar_measures(tmp_path: Path) -> None:
     measured = json.loads(run('check', CFG)[0])
     assert measured['dialect'] == 'SDK 3'
-    assert measured['max_range_m'] == pytest.approx(17.99, abs=0.01)
+    assert measured['max_range_m'] == pytest.approx(33.31, abs=0.01)
     busy = tmp_path / 'busy.cfg'
     text = CFG.read_text().replace('guiMonitor -1 1 0 0 0 0 1', 'guiMonitor -1 0 1 1 1 1 1')
     busy.write_text(text)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mmedge_ros.sensing import SensingError
 from mmedge_ros.sensing.radar.chirp_commands import MAX_LINES, Dialect, argument_counts
 from mmedge_ros.sensing.radar.chirp_configuration import (
+    SPEED_OF_LIGHT,
     ChirpConfiguration,
     configurations_folder,
     parse_configuration,
@@ -59,8 +60,8 @@ def test_what_ships_suits_people_around_a_drone(path: Path) -> None:
     rate = int(re.findall(r'_(\d+)hz', path.stem)[0])
     assert chirps.period == pytest.approx(1 / rate)
     assert chirps.warnings == ()
-    assert chirps.max_range > 15.0
-    assert chirps.range_resolution < 0.2
+    assert chirps.max_range > 30.0
+    assert chirps.range_resolution < 0.3
     assert chirps.max_speed > 4.0
     assert chirps.velocity_resolution < 0.5
     assert chirps.active_time + chirps.uart_time(100) < chirps.period
@@ -73,6 +74,9 @@ def test_what_ships_suits_people_around_a_drone(path: Path) -> None:
     # A radar cube of 4 bytes per sample fits the memory of the part.
     cube = 4 * chirps.range_bins * 4 * transmitters * chirps.velocity_bins
     assert cube <= (384_000 if board == 'iwr1443' else 768_000)
+    # Beat frequencies of 30 m pass the filters of the part (MHz).
+    widest = {'iwr1443': 15, 'iwr1642': 5, 'iwr1843': 10, 'iwr6843': 10}[board]
+    assert chirps.profile.slope * 2 * 30.0 / SPEED_OF_LIGHT <= widest * 1e6
     # Whoever rewrote a number in the comments would have to change the command as well.
     assert f'{chirps.max_range:.0f} m in steps' in path.read_text()
 
@@ -100,15 +104,15 @@ def test_configurations_of_other_people_are_understood(data_folder: Path) -> Non
 
 def test_ranges_and_velocities_follow_from_ramp_and_repetition() -> None:
     chirps = parse_configuration(SDK_2)
-    # 50 MHz/us sampled at 6 Msps: c / 2 x 6e6 / 50e12.
-    assert chirps.max_range == pytest.approx(17.987, abs=1e-3)
+    # 18 MHz/us sampled at 4 Msps: c / 2 x 4e6 / 18e12.
+    assert chirps.max_range == pytest.approx(33.310, abs=1e-3)
     assert chirps.range_bins == chirps.profile.samples == 128
     assert chirps.range_step == pytest.approx(chirps.max_range / 128)
-    # Three chirps of 63 us, and the middle of the samples at 77.883 GHz.
-    assert chirps.profile.centre_frequency == pytest.approx(77.8833e9, rel=1e-6)
-    assert chirps.max_speed == pytest.approx(299_792_458 / 77.8833e9 / (4 * 189e-6), rel=1e-5)
+    # Three chirps of 60 us, and the middle of the samples at 77.414 GHz.
+    assert chirps.profile.centre_frequency == pytest.approx(77.414e9, rel=1e-6)
+    assert chirps.max_speed == pytest.approx(299_792_458 / 77.414e9 / (4 * 180e-6), rel=1e-5)
     assert chirps.velocity_step == pytest.approx(chirps.max_speed / 16)
-    assert chirps.active_time == pytest.approx(96 * 63e-6)
+    assert chirps.active_time == pytest.approx(96 * 60e-6)
 
 
 def test_spectra_are_longer_than_samples_that_are_no_power_of_two() -> None:
@@ -160,7 +164,7 @@ def test_another_frame_period_changes_one_command() -> None:
     different = [(a.text, b.text) for a, b in zip(chirps.sent, slower.sent, strict=True) if a != b]
     assert different == [('frameCfg 0 2 32 0 50 1 0', 'frameCfg 0 2 32 0 133.333 1 0')]
     assert parse_configuration('\n'.join(c.text for c in slower.commands)).period == slower.period
-    with pytest.raises(SensingError, match=r'take 6\.05 ms, its period is 5 ms'):
+    with pytest.raises(SensingError, match=r'take 5\.76 ms, its period is 5 ms'):
         chirps.with_period(0.005)
 
 
@@ -190,12 +194,12 @@ def test_starting_and_stopping_are_left_to_the_handshake() -> None:
         ('dfeDataOutputMode 1', 'dfeDataOutputMode 3', 'only dfeDataOutputMode 1'),
         ('channelCfg 15 7 0', 'channelCfg 15 1 0', 'channelCfg switches on 0b001'),
         ('profileCfg 0 77 ', 'profileCfg 0 90 ', 'leaves the bands'),
-        ('profileCfg 0 77 ', 'profileCfg 0 80 ', 'ramp from 80 to 81.50 GHz'),
-        (' 50 1 128', ' 0 1 128', 'slope 0 MHz/us'),
-        ('128 6000', '128 600', '600 ksps'),
-        ('128 6000', '160 6000', 'sampling ends 33.67 us'),
-        ('128 6000', '128.5 6000', '128.5 ADC samples'),
-        ('0 2 32 0 50', '0 2 32 0 6', 'take 6.05 ms, its period is 6 ms'),
+        ('profileCfg 0 77 ', 'profileCfg 0 80.5 ', 'ramp from 80.5 to 81.22 GHz'),
+        (' 18 1 128', ' 0 1 128', 'slope 0 MHz/us'),
+        ('128 4000', '128 600', '600 ksps'),
+        ('128 4000', '160 4000', 'sampling ends 47.00 us'),
+        ('128 4000', '128.5 4000', '128.5 ADC samples'),
+        ('0 2 32 0 50', '0 2 32 0 5', 'take 5.76 ms, its period is 5 ms'),
         ('0 2 32 0 50', '0 2 32 0 5000', 'period of 5000 ms'),
         ('0 2 32 0 50', '0 2 0 0 50', 'frameCfg has 0 loops'),
         ('0 2 32 0 50', '0 3 32 0 50', 'no chirpCfg describes chirp 3'),
