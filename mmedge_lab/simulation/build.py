@@ -13,7 +13,7 @@ from mmedge_lab.simulation.cast import draw_cast, middle_of_people
 from mmedge_lab.simulation.flight_path import DronePath, draw_track
 from mmedge_lab.simulation.hardships import draw_hardships
 from mmedge_lab.simulation.light import draw_light, hard_light
-from mmedge_lab.simulation.patrol import draw_patrol
+from mmedge_lab.simulation.patrol import ASIDE, MAIN, draw_patrol
 from mmedge_lab.simulation.scenario import DistanceBand, SeedStream, find_scenario, generator
 from mmedge_lab.simulation.site import Clearing, lay_out
 from mmedge_lab.simulation.terrain import draw_terrain, grounded, lifted
@@ -111,7 +111,7 @@ def build_world(
         raise SimulationError(f'a flight of {seconds} s; it must last 0 to {LONGEST:g} s')
     hard = draw_hardships(condition, seed, seconds) if condition else None
     band = scenario.band
-    tour = draw_patrol(band, seed, seconds) if patrol else None
+    tour = draw_patrol(band, seed, seconds, MAIN if hard is None else ASIDE) if patrol else None
     track = draw_track(band, seed, seconds) if tour is None else tour.track
     light = draw_light(scenario.light, seed)
     terrain = None
@@ -122,9 +122,9 @@ def build_world(
     clearing = Clearing(track.positions[::10], track.stage)
     axis = None if tour is None else tour.axis
     site = lay_out(scenario.surroundings, clearing, scenario.light, seed, axis)
-    movers = draw_cast(scenario, site, track, seed, seconds, tour)
+    movers = draw_cast(scenario, site, track, seed, seconds, tour, hard.posed if hard else None)
     if tour is None:
-        aim = middle_of_people(movers, np.clip(track.times, 0.0, seconds))
+        aim = middle_of_people(movers, np.clip(track.times, 0.0, seconds), track if hard else None)
     else:
         aim = tour.aim
     lamps = tuple(site.lamps)

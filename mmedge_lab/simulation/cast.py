@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from mmedge_lab.simulation.articulated import ArticulatedMover, MoverCourse, Shape, course_through
-from mmedge_lab.simulation.crowd import draw_crowd
+from mmedge_lab.simulation.crowd import draw_crowd, is_before, send_in
 from mmedge_lab.simulation.flight_path import MARGIN, FlownTrack, knots
 from mmedge_lab.simulation.obstacles import Block, distance_to_line
 from mmedge_lab.simulation.patrol import Patrol
-from mmedge_lab.simulation.people import draw_person
+from mmedge_lab.simulation.people import draw_person, person_shape
+from mmedge_lab.simulation.postures import Posture, pose, posed_shape
 from mmedge_lab.simulation.road_users import draw_car, draw_cyclist, draw_dog
 from mmedge_lab.simulation.scenario import Scenario, SeedStream, generator
 from mmedge_lab.simulation.site import Site
@@ -44,8 +45,13 @@ def draw_cast(
     seed: int,
     seconds: float,
     patrol: Patrol | None = None,
+    posed: float | None = None,
 ) -> tuple[Mover, ...]:
-    """Draw all movers, parked cars included, numbered from 1; on a ``patrol`` they come and go."""
+    """Draw all movers, parked cars included, numbered from 1; on a ``patrol`` they come and go.
+
+    :param posed: share of the people who hold their place, in postures of all kinds; then
+        others walk in from out of view
+    """
     random = generator(seed, SeedStream.MOTION)
     looks = generator(seed, SeedStream.LOOKS)
     if patrol is None:
@@ -61,6 +67,12 @@ def draw_cast(
         owner = int(random.integers(len(crowd.walkers)))
         start = crowd.walkers[owner].start + np.array([0.9, 0.4])
         crowd.add(Walker(start, 2.2, companion=owner, roams=2.5), math.nan, 'dog')
+    postures: dict[int, Posture] = {}
+    if posed is not None:
+        own = generator(seed, SeedStream.POSTURE)
+        postures = pose(crowd, posed, own)
+        if patrol is None:
+            send_in(crowd, stage, track, own)
     others = [course.positions for label, course in traffic if label == 'cyclist']
     times = knots(seconds, STEP)
     vehicles = np.stack(others, axis=1) if others else np.zeros((len(times), 0, 2))
@@ -69,7 +81,11 @@ def draw_cast(
     for i, kind in enumerate(crowd.kinds):
         glance = 0.4 * np.sin(random.uniform(0.2, 0.5) * times + random.uniform(0.0, 6.0))
         course = course_through(line[:, i], crowd.facing[i] + glance, -MARGIN, STEP)
-        cast.append((kind, _draw_shape(kind, looks), course))
+        if i in postures:
+            places = np.tile(crowd.walkers[i].start, (len(times), 1))
+            headings = np.full(len(times), postures[i].heading)
+            course = MoverCourse(places, headings, -MARGIN, STEP)
+        cast.append((kind, _draw_shape(kind, looks, postures.get(i)), course))
     cast += [(label, _draw_shape(label, looks), course) for label, course in traffic]
     for block in site.parked:
         places, headings = np.tile(block.centre, (len(times), 1)), np.full(len(times), block.angle)
@@ -78,9 +94,16 @@ def draw_cast(
     return tuple(_mover(number, *member) for number, member in enumerate(cast, 1))
 
 
-def middle_of_people(movers: tuple[Mover, ...], times: FloatArray) -> FloatArray:
-    """Return the mean place (K, 2) m of all people at ``times``."""
+def middle_of_people(
+    movers: tuple[Mover, ...], times: FloatArray, before: FlownTrack | None = None
+) -> FloatArray:
+    """Return the mean place (K, 2) m of all people at ``times``.
+
+    :param before: only of those who at its begin are before the drone, if there are any
+    """
     people = [m for m in movers if m.label == 'person']
+    if before is not None:
+        people = [m for m in people if is_before(before, m.state(0.0).position[:2])] or people
     return np.array([np.mean([m.state(t).position[:2] for m in people], axis=0) for t in times])
 
 
@@ -109,14 +132,17 @@ def _draw_traffic(
     return [(label, course) for course in courses], ((carriageway(way),) if label == 'car' else ())
 
 
-def _draw_shape(kind: str, random: np.random.Generator) -> Shape:
+def _draw_shape(kind: str, random: np.random.Generator, posture: Posture | None = None) -> Shape:
     if kind == 'dog':
         return draw_dog(random)
     if kind == 'cyclist':
         return draw_cyclist(random)
     if kind == 'car':
         return draw_car(random)
-    return draw_person(random, child=kind == 'child', runs=kind == 'runner')
+    person = draw_person(random, child=kind == 'child', runs=kind == 'runner')
+    if posture is not None:
+        return posed_shape(person.height, person.girth, posture, person.dress)
+    return person_shape(*person)
 
 
 def _mover(number: int, kind: str, shape: Shape, course: MoverCourse) -> Mover:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from mmedge_lab.simulation.flight_path import FlownTrack
 from mmedge_lab.simulation.traffic import VisibleStage, Walker
 from mmedge_ros.core.data_types import FloatArray
 
@@ -99,3 +100,59 @@ def free_start(stage: VisibleStage, crowd: Crowd) -> FloatArray:
             break
         place = stage.place(0.0, room=0.9)
     return place
+
+
+# Half of the widest camera's field of view, and of what a drone has before it, rad.
+_HALF_VIEW, _HALF_STAGE = 0.7, 0.78
+_OUTSIDE = (0.5, 3.0)  # m out of view that one who comes begins
+_WAIT = (-0.5, 2.5)  # s
+
+
+def send_in(
+    crowd: Crowd, stage: VisibleStage, track: FlownTrack, random: np.random.Generator
+) -> None:
+    """Let a third of those who walk begin out of view, where the stage can be reached from.
+
+    Whoever walks beside one of them comes along, and somebody is always in view.
+    """
+    starts = np.array([w.start for w in crowd.walkers])
+    bearings, reaches = _seen_from(track, starts)
+    middle = float(bearings.mean())
+    side = math.copysign(1.0, middle)
+    eye = track.positions[np.searchsorted(track.times, 0.0), :2]
+    edge = math.atan2(*(track.stage - eye)[::-1]) + side * max(
+        _HALF_STAGE, _HALF_VIEW + abs(middle)
+    )
+    walking = sum(walker.speed > 0.0 for walker in crowd.walkers)
+    left = min(round(walking / 3), len(crowd.walkers) - 1)
+    for i in random.permutation(len(crowd.walkers)).tolist():
+        walker = crowd.walkers[i]
+        along = [j for j, other in enumerate(crowd.walkers) if i in (j, other.companion)]
+        if walker.speed == 0.0 or walker.companion >= 0 or len(along) > left:
+            continue
+        for reach in reaches[i] * random.uniform(0.7, 1.2, 12):
+            bearing = edge + side * random.uniform(*_OUTSIDE) / reach
+            place = eye + reach * np.array([math.cos(bearing), math.sin(bearing)])
+            if (
+                stage.obstacles.distance(place)[0] > 0.7
+                and (stage.place(2.0, place) != place).any()
+            ):
+                left -= len(along)
+                waits = ((-math.inf, random.uniform(*_WAIT)),)
+                for j in along:
+                    start = starts[j] + place - walker.start
+                    crowd.walkers[j] = replace(crowd.walkers[j], start=start, pauses=waits)
+                break
+
+
+def is_before(track: FlownTrack, place: FloatArray) -> bool:
+    """Tell whether a place (2,) m is before the drone when a flight begins."""
+    return bool(abs(_seen_from(track, place)[0]) < _HALF_STAGE)
+
+
+def _seen_from(track: FlownTrack, places: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return bearings (...) rad off the stage and distances (...) m of places (..., 2) m."""
+    eye = track.positions[np.searchsorted(track.times, 0.0), :2]
+    ahead, apart = track.stage - eye, places - eye
+    across = ahead[0] * apart[..., 1] - ahead[1] * apart[..., 0]
+    return np.arctan2(across, apart @ ahead), np.hypot(apart[..., 0], apart[..., 1])

@@ -85,8 +85,8 @@ class Patrol:
         return np.asarray(~seen.any(axis=0), bool)
 
 
-def draw_patrol(band: DistanceBand, seed: int, seconds: float) -> Patrol:
-    """Draw a patrol around a stage at the origin."""
+def draw_patrol(band: DistanceBand, seed: int, seconds: float, begins: int = MAIN) -> Patrol:
+    """Draw a patrol around a stage at the origin that ``begins`` at a station."""
     random = generator(seed, SeedStream.PATH)
     times = knots(seconds, STEP)
     middle = 0.5 * (band.nearest + band.farthest)
@@ -110,7 +110,7 @@ def draw_patrol(band: DistanceBand, seed: int, seconds: float) -> Patrol:
         Station(np.append(place, height), place + middle * look)
         for place, look in zip(places, looks, strict=True)
     )
-    stays = _draw_stays(places, seconds, random)
+    stays = _draw_stays(begins, places, seconds, random)
     # From station to station in one smooth step; at a station both ends are the same.
     ends = np.array([(s.begin, s.end) for s in stays])
     order = np.array([s.station for s in stays])
@@ -132,12 +132,13 @@ def draw_patrol(band: DistanceBand, seed: int, seconds: float) -> Patrol:
 
 
 def _draw_stays(
-    places: FloatArray, seconds: float, random: np.random.Generator
+    begins: int, places: FloatArray, seconds: float, random: np.random.Generator
 ) -> tuple[Stay, ...]:
     """Draw stays in turn until after the flight's end, with time for the legs between them."""
     stays: list[Stay] = []
     now = -MARGIN
-    for station in cycle(_ORDER):
+    first = _ORDER.index(begins)
+    for station in cycle(_ORDER[first:] + _ORDER[:first]):
         if stays:
             leg = math.dist(places[stays[-1].station], places[station])
             now = stays[-1].end + max(leg / random.uniform(2.0, 3.5), _SHORTEST_LEG)

@@ -28,6 +28,7 @@ BALL, FOOT = 0.022, 0.085
 _PITCH_KNOTS = np.array((0.0, 0.08, 0.35, 0.6, 0.72, 0.9, 1.0))
 _PITCHES = np.array((-0.22, 0.0, 0.06, 0.8, 0.5, -0.18, -0.22))
 _SIDES = (1.0, -1.0)  # left, right
+_AHEAD, _UP_AHEAD = np.array([1.0, 0.0, 0.0]), np.array([0.5, 0.0, 1.0])
 _TURN = 2.0 * math.pi * np.arange(PHASES) / PHASES
 
 Pair = tuple[FloatArray, FloatArray]  # left, right
@@ -76,6 +77,23 @@ STANCES = (
 )
 
 
+@dataclass(frozen=True)
+class Hold:
+    """Where pelvis, feet and hands are held, in shares of the height; angles in rad.
+
+    The pelvis is ``seat`` up, the trunk leans forward by ``lean``, the feet's balls are ``ahead``
+    with ``toes`` up. ``left`` and ``right`` (the same if None) are wrists: ahead, outward, up.
+    """
+
+    seat: float
+    lean: float
+    ahead: float
+    left: tuple[float, float, float]
+    right: tuple[float, float, float] | None = None
+    apart: float = 0.03
+    toes: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Joints:
     """Places (PHASES, 3) m over one cycle."""
@@ -113,12 +131,16 @@ def walking(h: float, gait: Gait) -> Joints:
     return Joints(pelvis, chest, head, *legs, *arms)
 
 
-def standing(h: float, stance: Stance) -> Joints:
-    """Return the joints of a standing person, shifting weight and moving the arms."""
+def standing(h: float, stance: Stance, feet: list[Pair] | None = None) -> Joints:
+    """Return the joints of a standing person, shifting weight and moving the arms.
+
+    :param feet: balls (PHASES, 3) m and pitches of the feet, left and right, if not on the ground
+    """
     pelvis = points(0.008 * np.sin(_TURN), 0.015 * np.sin(_TURN + 1.0), (HIP_HEIGHT - 0.005) * h)
     chest, head = _trunk(h, pelvis, 0.02)
     flat = np.zeros(PHASES)
-    feet = [(points(f * 0.02 * h, 0.0, BALL * h), flat) for f in (1.5, 0.5)]
+    if feet is None:
+        feet = [(points(f * 0.02 * h, 0.0, BALL * h), flat) for f in (1.5, 0.5)]
     twist = 0.05 * np.sin(_TURN)
     legs = _legs(h, pelvis, twist, feet, stance.apart)
     waved = (stance.gesture * np.sin(3.0 * _TURN), stance.gesture * np.sin(2.0 * _TURN + 0.5))
@@ -127,6 +149,21 @@ def standing(h: float, stance: Stance) -> Joints:
     return Joints(
         pelvis, chest, head, *legs, *_hanging_arms(h, chest, twist, raised, bent, stance)
     )
+
+
+def holding(h: float, hold: Hold) -> Joints:
+    """Return the joints of one who sits, crouches or carries something, and fidgets."""
+    pelvis = points(0.0, 0.004 * h * np.sin(_TURN), hold.seat * h)
+    chest, head = _trunk(h, pelvis, hold.lean)
+    ball = points(hold.ahead * h, 0.0, BALL * h + FOOT * h * math.sin(hold.toes))
+    pitch = np.full(PHASES, -hold.toes)
+    legs = _legs(h, pelvis, np.zeros(PHASES), [(ball, pitch)] * 2, hold.apart, _UP_AHEAD)
+    arms = []
+    for side, (x, y, z) in zip(_SIDES, (hold.left, hold.right or hold.left), strict=True):
+        shoulder = moved(chest, y=side * SHOULDER_WIDTH * h)
+        wrist = points(x * h + 0.012 * h * np.sin(_TURN), side * y * h, z * h)
+        arms.append((shoulder, _bent(shoulder, wrist, UPPER_ARM * h, FOREARM * h, -1.0), wrist))
+    return Joints(pelvis, chest, head, *legs, *_paired(arms))
 
 
 def riding(h: float, saddle: FloatArray, pedals: Pair, grips: Pair) -> Joints:
@@ -157,15 +194,20 @@ def _trunk(h: float, pelvis: FloatArray, lean: float) -> Pair:
 
 
 def _legs(
-    h: float, pelvis: FloatArray, twist: FloatArray, feet: list[Pair], apart: float
-) -> list[Pair]:
-    """Return hips, knees, ankles, heels, balls; ``feet`` are balls and pitches."""
+    h: float, pelvis: FloatArray, twist: FloatArray, feet: list[Pair], apart: float,
+    knees: FloatArray = _AHEAD,
+) -> list[Pair]:  # fmt: skip
+    """Return hips, knees, ankles, heels, balls; ``feet`` are balls and pitches.
+
+    :param knees: (3,) where they point to
+    """
     legs = []
     for side, (ball, pitch) in zip(_SIDES, feet, strict=True):
         hip = pelvis + points(side * twist * HIP_WIDTH * h, side * HIP_WIDTH * h, 0.0)
         placed = moved(ball, y=side * (0.035 + apart) * h)
         ankle, heel, placed = _foot(h, placed, pitch)
-        legs.append((hip, _bent(hip, ankle, THIGH * h, SHIN * h, 1.0), ankle, heel, placed))
+        knee = _bent(hip, ankle, THIGH * h, SHIN * h, 1.0, knees)
+        legs.append((hip, knee, ankle, heel, placed))
     return _paired(legs)
 
 
@@ -224,8 +266,9 @@ def _step_of(h: float, gait: Gait, phase: FloatArray) -> Pair:
 
 
 def _bent(
-    root: FloatArray, tip: FloatArray, upper: float, lower: float, side: float
-) -> FloatArray:
+    root: FloatArray, tip: FloatArray, upper: float, lower: float, side: float,
+    forward: FloatArray = _AHEAD,
+) -> FloatArray:  # fmt: skip
     """Return the joint between two bones, (PHASES, 3) m: a knee (side 1) or elbow (-1).
 
     Where the tip is out of reach the limb is stretched towards it.
@@ -237,7 +280,7 @@ def _bent(
     part = (upper**2 - lower**2 + length**2) / (2.0 * length)
     out = np.sqrt(np.clip(upper**2 - part**2, 0.0, None))
     # Forward for a knee, backward and down for an elbow; at right angles to the line.
-    ahead = np.array([1.0, 0.0, 0.0]) - along[:, :1] * along
+    ahead = forward - (along @ forward)[:, None] * along
     ahead /= np.linalg.norm(ahead, axis=1)[:, None]
     stretch = (distance / length)[:, None]
     bent = stretch * part[:, None] * along + side * out[:, None] * ahead
