@@ -17,6 +17,7 @@ from mmedge_lab.simulation.patrol import ASIDE, MAIN, draw_patrol
 from mmedge_lab.simulation.scenario import DistanceBand, SeedStream, find_scenario, generator
 from mmedge_lab.simulation.site import Clearing, lay_out
 from mmedge_lab.simulation.terrain import draw_terrain, grounded, lifted
+from mmedge_lab.simulation.view import READOUT
 from mmedge_lab.simulation.world import Rig, Timing, World
 from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.projection import CameraModel
@@ -27,8 +28,7 @@ WIDTH, HEIGHT = 640, 480
 CAMERA_PERIOD = 1.0 / 30.0
 RADAR_PERIOD = 1.0 / 20.0
 
-# A rolling-shutter sensor of this class reads out 480 rows in 8 ms; JPEG over USB takes 5 ms.
-_READOUT = 0.008
+# JPEG over USB takes 5 ms.
 _CAMERA_TRANSPORT = 0.005
 # Half of a 25 ms chirp frame after mid-frame, 6 ms of processing on the radar's chip, and
 # about 700 bytes at 921600 baud.
@@ -62,7 +62,7 @@ def draw_rig(band: DistanceBand, exposure: float, seed: int) -> Rig:
             random.uniform(0.0, CAMERA_PERIOD),
             CAMERA_PERIOD,
             _CAMERA_JITTER,
-            0.5 * exposure + _READOUT + _CAMERA_TRANSPORT,
+            0.5 * exposure + READOUT + _CAMERA_TRANSPORT,
             _DELAY_JITTER,
         ),
         radar_timing=Timing(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.textures import Image
 from mmedge_lab.simulation.world import World
-from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.core.data_types import Box, FloatArray
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.transforms import Transform
 
@@ -27,6 +28,8 @@ from mmedge_ros.geometry.transforms import Transform
 NEAR = 0.05
 # What lies farther off the axis than this (tangent) is moved there: never in a picture.
 _WIDEST = 3.0
+# A rolling-shutter sensor of this class reads out 480 rows in so many s.
+READOUT = 0.008
 _GRID = 4
 _MARGIN = 3
 # Bits after the point of coordinates that OpenCV draws.
@@ -55,6 +58,7 @@ class Lens:
         self.width, self.height = int(size[0]), int(size[1])
         self.centre = -low * self.focal + _MARGIN
         maps = (plane * self.focal + self.centre).astype(np.float32)
+        self._maps = maps
         # Whole and 32nds of pixels apart, which is what resampling is fastest with.
         self._whole, self._parts = cv2.convertMaps(
             np.ascontiguousarray(maps[..., 0]), np.ascontiguousarray(maps[..., 1]), cv2.CV_16SC2
@@ -65,11 +69,41 @@ class Lens:
         cv2.fillPoly(self.inside, [np.rint(border).astype(np.int32)], 255)
         self._limit = _limit(camera)
 
-    def bend(self, canvas: Image) -> Image:
-        """Return the picture of a canvas."""
-        bent = cv2.remap(
-            canvas, self._whole, self._parts, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
-        )
+    @cached_property
+    def _rolling(self) -> NDArray[np.float32]:
+        """How far (3, H, W, 2) px things move until a row is read, for each rad/s of turning."""
+        x, y = np.moveaxis((self._maps - self.centre) / self.focal, -1, 0)
+        # What stands still at (x, y, 1) goes by -turn x (x, y, 1), seen in perspective.
+        flow = np.array([[x * y, 1.0 + y * y], [-1.0 - x * x, -x * y], [y, -x]])
+        row = (np.arange(len(x)) - 0.5 * (len(x) - 1)) / len(x)
+        moved = self.focal * READOUT * row[:, None] * flow
+        return np.ascontiguousarray(np.moveaxis(moved, 1, -1), np.float32)
+
+    def rolled(self, box: Box, turn: FloatArray) -> Box:
+        """Return where a box is in a picture whose rows were read while the camera turned."""
+        edges = np.array(box)
+        x, y = 0.5 * (edges[:2] + edges[2:])
+        size = np.array([self.camera.width, self.camera.height])
+        places = np.array([[edges[0], y], [x, edges[1]], [edges[2], y], [x, edges[3]]])
+        columns, rows = np.clip(places, 0.0, size - 1).astype(int).T
+        moved = (turn @ self._rolling[:, rows, columns].reshape(3, -1)).reshape(4, 2)
+        ends = np.tile(size, 2)
+        # Edges that the picture cuts stay there.
+        within = (edges > 0.0) & (edges < ends)
+        edges = edges + within * moved[range(4), [0, 1, 0, 1]]
+        return Box(*np.clip(edges, 0.0, ends).tolist())
+
+    def bend(self, canvas: Image, turn: FloatArray | None = None) -> Image:
+        """Return the picture of a canvas.
+
+        :param turn: (3,) rad/s of the camera in its own axes, while the rows are read one after
+            the other; None for all at once
+        """
+        columns, rows = self._whole, self._parts
+        if turn is not None:
+            rolling = np.tensordot(turn.astype(np.float32), self._rolling, 1)
+            columns, rows = cv2.split(self._maps - rolling)
+        bent = cv2.remap(canvas, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
         return np.asarray(bent, np.uint8)
 
     def project(self, points: FloatArray) -> FloatArray:

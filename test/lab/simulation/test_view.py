@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from mmedge_lab.simulation import SimulationError
-from mmedge_lab.simulation.view import Lens, sphere_outlines, view_at
+from mmedge_lab.simulation.view import READOUT, Lens, sphere_outlines, view_at
+from mmedge_ros.core.data_types import Box
 from mmedge_ros.geometry.projection import CameraModel
 
 
@@ -52,3 +53,22 @@ def test_a_fisheye_that_sees_sideways_is_refused_with_a_reason() -> None:
     matrix = np.array([[150.0, 0.0, 320.0], [0.0, 150.0, 240.0], [0.0, 0.0, 1.0]])
     with pytest.raises(SimulationError, match='wider than a flat canvas'):
         Lens(CameraModel(640, 480, matrix, np.zeros(4), 'equidistant'))
+
+
+def test_rows_read_later_show_what_turned_by_rate_times_time_times_focal_length() -> None:
+    lens = Lens(made.camera(0.0))
+    rate, x, y = 1.5, 322, 236
+    canvas = np.zeros((lens.height, lens.width, 3), np.uint8)
+    column = round(float(lens.centre[0]))
+    canvas[:, column - 1 : column + 2] = 255
+    straight, rolled = (
+        lens.bend(canvas, turn)[..., 0].astype(float) for turn in (None, np.array([0, -rate, 0]))
+    )
+    late = (np.arange(480) - 239.5) / 480 * READOUT
+    middles = [
+        (picture[:, x - 20 : x + 20] @ np.arange(40)) / picture[:, x - 20 : x + 20].sum(axis=1)
+        for picture in (straight, rolled)
+    ]
+    np.testing.assert_allclose(middles[1] - middles[0], rate * late * lens.focal, atol=0.05)
+    box = lens.rolled(Box(x, y + 100.0, x + 1.0, y + 102.0), np.array([0, -rate, 0]))
+    assert box.x0 - x == pytest.approx(rate * late[y + 101] * lens.focal, abs=0.05)
