@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -84,38 +85,38 @@ class GroundDepth:
         return np.ascontiguousarray(found.reshape(len(spans), -1).T, np.float32)
 
 
+@dataclass(frozen=True, eq=False)
 class VisibleGround:
-    """Ground seen from a view: ``depths`` (H, W) m, ``NOTHING`` where there is none."""
+    """A terrain from a view: ``depths`` (H, W) m, ``NOTHING`` where there is none."""
 
-    def __init__(self, depths: Floats, terrain: Terrain, view: View) -> None:
-        self.depths = depths
-        self._terrain = terrain
-        self._view = view
+    depths: Floats
+    terrain: Terrain
+    view: View
 
     def shows(self, point: FloatArray) -> bool:
         """Tell whether no ground is before a point (3,) m on it."""
-        place, ahead = self._view.canvas_of(point)
-        last = np.subtract(self.depths.shape, 1)
-        row, column = np.clip(np.rint(place[::-1]), 0, last).astype(int)
-        return bool(self.depths[row, column] > self._limit(float(ahead)))
+        place, ahead = self.view.canvas_of(point)
+        row, column = np.clip(place[::-1], 0, np.subtract(self.depths.shape, 1)).astype(int)
+        return bool(self.depths[row, column] > _limit(float(ahead)))
 
     @contextmanager
     def spared(self, canvas: Image, standing: Standing) -> Iterator[None]:
         """Keep a thing that is painted meanwhile off the ground before it."""
         ends = np.clip([standing.left - _MARGIN, standing.right + _MARGIN], 0, canvas.shape[1])
-        columns = slice(*np.rint(ends).astype(int).tolist())
-        place = np.append(standing.place, self._terrain.heights(standing.place))
-        ahead = float(self._view.to_optical.apply(place)[2]) - standing.reach
-        nearer = (self.depths[:, columns] < np.float32(self._limit(ahead))).view(np.uint8)
+        columns = slice(*ends.astype(int).tolist())
+        place = np.append(standing.place, self.terrain.heights(standing.place))
+        ahead = float(self.view.to_optical.apply(place)[2]) - standing.reach
+        nearer = (self.depths[:, columns] < np.float32(_limit(ahead))).view(np.uint8)
         before = canvas[:, columns].copy()
         yield
         if before.size:
             cv2.copyTo(before, nearer, canvas[:, columns])
 
-    def _limit(self, ahead: float) -> float:
-        """Return how near (m) ground must be to hide what is ``ahead`` m deep."""
-        # The ground under a pixel grows with the square of the depth.
-        return ahead - 0.3 - 6e-4 * ahead * ahead
+
+def _limit(ahead: float) -> float:
+    """Return how near (m) ground must be to hide what is ``ahead`` m deep."""
+    # The ground under a pixel grows with the square of the depth.
+    return ahead - 0.3 - 6e-4 * ahead * ahead
 
 
 def spared(
