@@ -21,19 +21,28 @@ from mmedge_lab.simulation.flight_bag import (
     CAMERA_INFO,
     GROUND_TRUTH,
     GROUND_TRUTH_REACH,
+    INERTIAL,
     ODOMETRY,
     RADAR,
+    RANGE,
     SYSTEM,
     TF_STATIC,
     FlightRecord,
     write_flight,
 )
 from mmedge_lab.simulation.flight_folder import FlightDescription, read_description, whole_folder
-from mmedge_lab.simulation.flight_messages import CAMERA_FRAME, RADAR_FRAME, FlightMessages
+from mmedge_lab.simulation.flight_messages import (
+    CAMERA_FRAME,
+    RADAR_FRAME,
+    RANGE_FRAME,
+    FlightMessages,
+)
 from mmedge_lab.simulation.flight_schedule import (
     BATTERY_REPORT,
     BEGIN_NS,
+    INERTIAL_REPORT,
     ODOMETRY_REPORT,
+    RANGE_REPORT,
     SYSTEM_REPORT,
     Instants,
     camera_instants,
@@ -42,6 +51,7 @@ from mmedge_lab.simulation.flight_schedule import (
     scans_lost,
     stamp_ns,
 )
+from mmedge_lab.simulation.hard_sensors import RANGE_POSE, InertialUnit, Rangefinder
 from mmedge_lab.simulation.hardships import Spans, within
 from mmedge_lab.simulation.odometry import Odometry
 from mmedge_lab.simulation.radar import RadarSimulator
@@ -267,6 +277,12 @@ def flight_records(
     if pictures is None:
         pictures = picture_records(world, sensors.camera, make)
     odometry = report_instants(world, ODOMETRY_REPORT)
+    besides = []
+    if world.hard is not None:
+        turns, below = (report_instants(world, r) for r in (INERTIAL_REPORT, RANGE_REPORT))
+        unit, finder = InertialUnit(world, sensors.odometry), Rangefinder(world)
+        besides.append(_readings(INERTIAL, turns, make, make.inertial, unit.at))
+        besides.append(_readings(RANGE, below, make, make.range, finder.at))
     return heapq.merge(
         _static_records(world, make),
         chain.from_iterable(pictures),
@@ -280,6 +296,7 @@ def flight_records(
             world.hard.odometry_stopped if world.hard else (),
         ),
         trace_records(world, sensors),
+        *besides,
         key=_log_ns,
     )
 
@@ -310,6 +327,8 @@ def _watched(
 
 def _static_records(world: World, make: FlightMessages) -> Iterator[FlightRecord]:
     children = [(CAMERA_FRAME, world.rig.camera_pose), (RADAR_FRAME, world.rig.radar_pose)]
+    if world.hard is not None:
+        children.append((RANGE_FRAME, RANGE_POSE))
     message = make.static_transforms(BEGIN_NS, children)
     yield FlightRecord(BEGIN_NS, TF_STATIC, make.serialized(message))
 
@@ -334,12 +353,12 @@ def _readings(
     reading: Callable[[float], Any],
     stopped: Spans = (),
 ) -> Iterator[FlightRecord]:
-    """Return one record per instant: the ``message`` of a stamp (ns) and its ``reading``.
+    """Return one record per instant: the ``message`` of a stamp (ns) and its ``reading``, if any.
 
     :param stopped: when there are none
     """
     for t, log_ns in zip(*instants, strict=True):
         at = float(t)
-        if within(stopped, at):
-            continue
-        yield FlightRecord(int(log_ns), topic, make.serialized(message(stamp_ns(at), reading(at))))
+        read = None if within(stopped, at) else reading(at)
+        if read is not None:
+            yield FlightRecord(int(log_ns), topic, make.serialized(message(stamp_ns(at), read)))

@@ -36,6 +36,8 @@ SYSTEM = '/system_state'
 TF_STATIC = '/tf_static'
 GROUND_TRUTH = '/ground_truth'
 GROUND_TRUTH_REACH = '/ground_truth/reach'
+INERTIAL = '/imu/data'
+RANGE = '/rangefinder/range'
 
 TOPICS = {
     CAMERA: 'sensor_msgs/msg/CompressedImage',
@@ -48,7 +50,11 @@ TOPICS = {
     GROUND_TRUTH: 'mmedge_ros/msg/GroundTruth',
 }
 # Of hard flights only.
-HARD_TOPICS = {GROUND_TRUTH_REACH: 'mmedge_ros/msg/GroundTruthReach'}
+HARD_TOPICS = {
+    GROUND_TRUTH_REACH: 'mmedge_ros/msg/GroundTruthReach',
+    INERTIAL: 'sensor_msgs/msg/Imu',
+    RANGE: 'sensor_msgs/msg/Range',
+}
 _LATCHED = (TF_STATIC,)
 _TRACE = (BATTERY, SYSTEM)
 _RESULTS = (GROUND_TRUTH, GROUND_TRUTH_REACH, SYSTEM)

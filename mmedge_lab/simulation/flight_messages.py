@@ -11,6 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mmedge_lab.simulation.camera import as_jpeg
 from mmedge_lab.simulation.flight_bag import flight_types
+from mmedge_lab.simulation.hard_sensors import (
+    RANGE_FIELD,
+    RANGE_LEAST,
+    RANGE_MOST,
+    InertialReading,
+)
 from mmedge_lab.simulation.odometry import (
     ANGULAR_VELOCITY_NOISE,
     ATTITUDE_NOISE,
@@ -28,8 +34,10 @@ from mmedge_ros.replay.ground_truth import TrueObject, TrueScene
 
 CAMERA_FRAME = 'camera_optical_frame'
 RADAR_FRAME = 'radar_link'
+RANGE_FRAME = 'rangefinder_link'
 
 _RADAR_FIELDS = ('x', 'y', 'z', 'velocity', 'snr', 'noise')
+_INFRARED = 1  # sensor_msgs/Range, which has no word for lasers
 _FLOAT32 = 7  # sensor_msgs/PointField
 _DISCHARGING, _HEALTH_GOOD, _LITHIUM_POLYMER = 2, 1, 3  # sensor_msgs/BatteryState
 
@@ -153,6 +161,33 @@ class FlightMessages:
             cell_temperature=np.zeros(0, np.float32),
             location='flight battery',
             serial_number='',
+        )
+
+    def inertial(self, stamp_ns: int, reading: InertialReading) -> Any:
+        """Return attitude, turn rate and specific force of the base."""
+        unknown = np.zeros(9)
+        return self._make(
+            'sensor_msgs/msg/Imu',
+            header=self._header(stamp_ns, BASE_FRAME),
+            orientation=self._quaternion(reading.rotation),
+            orientation_covariance=unknown,
+            angular_velocity=self._vector(reading.turning),
+            angular_velocity_covariance=unknown,
+            linear_acceleration=self._vector(reading.force),
+            linear_acceleration_covariance=unknown,
+        )
+
+    def range(self, stamp_ns: int, distance: float) -> Any:
+        """Return what a laser measured straight down."""
+        return self._make(
+            'sensor_msgs/msg/Range',
+            header=self._header(stamp_ns, RANGE_FRAME),
+            radiation_type=_INFRARED,
+            field_of_view=RANGE_FIELD,
+            min_range=RANGE_LEAST,
+            max_range=RANGE_MOST,
+            range=distance,
+            variance=0.0,
         )
 
     def system_state(self, stamp_ns: int, state: SystemState) -> Any:

@@ -1,13 +1,20 @@
-"""What a drone's state estimator reports of its motion: the truth with small white noise."""
+"""What a drone's state estimator reports of its motion: the truth with small white noise.
+
+In hard flights it errs besides: slowly, by a lean that stays, and by a reset.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from mmedge_lab.simulation.flight_path import smooth_step
+from mmedge_lab.simulation.hardships import EstimatorErrors
 from mmedge_lab.simulation.scenario import SeedStream, generator
 from mmedge_lab.simulation.world import World
-from mmedge_ros.core.data_types import NS_PER_S
+from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
 
@@ -18,8 +25,42 @@ VELOCITY_NOISE = 0.03  # m/s
 ANGULAR_VELOCITY_NOISE = 0.01  # rad/s
 
 
+# A compass holds yaw in the end: its drift grows for about so long, s.
+_YAW_HOLDS = 20.0
+
+
+class EstimatorDrift:
+    """How far an estimator is off at any instant; at 0 s it leans, and is off by nothing else."""
+
+    def __init__(self, errors: EstimatorErrors, seed: int) -> None:
+        random = generator(seed, SeedStream.ESTIMATOR)
+        self._errors = errors
+        self._warms = random.uniform(3.0, 8.0)  # s that a barometer drifts fastest in
+        self._rate = 2.0 * math.pi * random.uniform(0.03, 0.15, (2, 3))
+        self._phase = random.uniform(-math.pi, math.pi, (2, 3))
+        self._lean = Rotation.from_euler('YX', [errors.pitch, errors.roll])
+
+    def place(self, t: float) -> FloatArray:
+        """Return the error (3,) m of the position: GNSS strays, the barometer drifts."""
+        errors = self._errors
+        wave = np.sin(self._rate * t + self._phase)
+        # Of two tones on each of two axes, no farther than ``position`` in all.
+        stray = (wave - np.sin(self._phase))[:, :2].sum(axis=0) / math.sqrt(32.0)
+        drift = float(smooth_step(np.array(t / self._warms))) * (0.8 + 0.2 * wave[0, 2])
+        off = np.array([*errors.position * stray, errors.altitude * drift])
+        return np.asarray(off + np.array(errors.jump) * (t >= errors.reset), np.float64)
+
+    def turn(self, t: float, rotation: FloatArray) -> FloatArray:
+        """Return the reported for the true rotation (3, 3) of the base."""
+        errors = self._errors
+        yaw = errors.yaw_rate * _YAW_HOLDS * math.tanh(t / _YAW_HOLDS)
+        yaw += errors.turn * (t >= errors.reset)
+        turned = Rotation.from_euler('z', yaw) * Rotation.from_matrix(rotation) * self._lean
+        return np.asarray(turned.as_matrix(), np.float64)
+
+
 class Odometry:
-    """Readings of the drone's pose and twist at any instant, unbiased.
+    """Readings of the drone's pose and twist at any instant, unbiased but in hard flights.
 
     The noise depends on the seed and the instant (in microseconds) only, so an
     instant is always read the same, in whatever order.
@@ -28,6 +69,7 @@ class Odometry:
     def __init__(self, world: World) -> None:
         self._path = world.path
         self._seed = world.seed
+        self._drift = EstimatorDrift(world.hard.estimator, world.seed) if world.hard else None
 
     def at(self, t: float) -> EgoState:
         """Return the reading at an instant; its stamp counts from the flight's begin.
@@ -39,12 +81,18 @@ class Odometry:
         random = generator(self._seed, SeedStream.ODOMETRY, round(t * 1e6) + 10_000_000)
         place, turn, speed, spin = random.normal(size=(4, 3))
         turned = Rotation.from_rotvec(ATTITUDE_NOISE * turn).as_matrix()
-        pose = Transform(
-            turned @ true.pose.rotation, true.pose.translation + POSITION_NOISE * place
-        )
+        rotation, velocity, spinning = true.pose.rotation, true.velocity, true.angular_velocity
+        off = np.zeros(3)
+        if self._drift is not None:
+            rotation, off = self._drift.turn(t, rotation), self._drift.place(t)
+            # The twist is right in the base's own axes: inertial sensors and GNSS see to it.
+            err = rotation @ true.pose.rotation.T
+            velocity, spinning = err @ velocity, err @ spinning
+        where = true.pose.translation + off
+        pose = Transform(turned @ rotation, where + POSITION_NOISE * place)
         return EgoState(
             round(t * NS_PER_S),
             pose,
-            true.velocity + VELOCITY_NOISE * speed,
-            true.angular_velocity + ANGULAR_VELOCITY_NOISE * spin,
+            velocity + VELOCITY_NOISE * speed,
+            spinning + ANGULAR_VELOCITY_NOISE * spin,
         )
