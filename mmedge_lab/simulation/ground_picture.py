@@ -80,14 +80,16 @@ class GroundPicture:
             )
         upward = self._work[2]
         # No row is ground whose both ends look up: the horizon is a straight line.
-        ground = upward[:, [0, -1]] < 0.0 if depths is None else depths < _HILLS
-        rows = np.flatnonzero(ground.any(axis=1))
-        if len(rows):
-            self._paint_ground(int(rows[0]), view, depths)
-        hills = None if depths is None else self._canvas.copy()
-        self._sky.paint(self._canvas, view, upward[:, [0, -1]])
+        ends, hills = upward[:, [0, -1]], None if depths is None else depths < _HILLS
+        ground = (ends < 0.0).any(axis=1)
         if hills is not None:
-            cv2.copyTo(hills, ground.view(np.uint8), self._canvas)
+            ground |= hills.any(axis=1)
+        if ground.any():
+            self._paint_ground(int(np.argmax(ground)), view, depths)
+        before = self._canvas if hills is None else self._canvas.copy()
+        self._sky.paint(self._canvas, view, ends)
+        if hills is not None:
+            cv2.copyTo(before, hills.view(np.uint8), self._canvas)
         return self._canvas
 
     def _paint_ground(self, top: int, view: View, depths: Floats | None) -> None:
