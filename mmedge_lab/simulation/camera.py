@@ -129,26 +129,19 @@ class CameraSimulator:
             distance = float(np.median([o.depth for o in outlines])) if outlines else 20.0
             drone = self._world.path.state(t)
             canvas = noise.blur(canvas, view, drone, max(distance, 2.0))
-        turn = self._turn(view, t)
-        image = self._lens.bend(canvas, turn)
+        image = self._lens.bend(canvas, view.turn)
         if self._effects:
             image = noise.expose(self._faults.strike(image, t), t)
-        return TruePicture(image, self._seen(things, ground, turn))
+        return TruePicture(image, self._seen(things, ground, view))
 
     def truth(self, t: float) -> tuple[PicturedObject, ...]:
         """Return the objects of ``picture(t)`` without painting it."""
         view = view_at(self._world, self._lens, t)
         ground = self._depth.at(view) if self._depth else None
-        return self._seen(self._things(view, t), ground, self._turn(view, t))
-
-    def _turn(self, view: View, t: float) -> FloatArray | None:
-        """Return how the camera turns (3,) rad/s while rows are read; None if all are at once."""
-        if self._world.hard is None:
-            return None
-        return view.to_optical.rotate(self._world.path.state(t).angular_velocity)
+        return self._seen(self._things(view, t), ground, view)
 
     def _seen(
-        self, things: list[_Thing], ground: VisibleGround | None, turn: FloatArray | None
+        self, things: list[_Thing], ground: VisibleGround | None, view: View
     ) -> tuple[PicturedObject, ...]:
         ids = np.zeros((self._lens.height, self._lens.width), np.uint8)
         moving = [thing.standing for thing in things if thing.outline is not None]
@@ -174,7 +167,7 @@ class CameraSimulator:
                 outline, number, area = outlines[mover.id]
                 box = outline.box
                 if box is not None:
-                    box = box if turn is None else self._lens.rolled(box, turn)
+                    box = self._lens.rolled(box, view.turn)
                     visibility = float(min(counts[number] / max(area, 1.0), 1.0))
             seen.append(PicturedObject(mover.id, mover.label, box, visibility))
         return tuple(seen)

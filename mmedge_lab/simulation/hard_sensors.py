@@ -28,7 +28,6 @@ RANGE_POSE = Transform(
 )
 RANGE_FIELD, RANGE_LEAST, RANGE_MOST = 0.05, 0.2, 25.0  # rad, m
 _MISSING = 0.03  # of all readings
-_WIDEST = 4.0  # m from the middle of any mover to its end
 
 
 class InertialReading(NamedTuple):
@@ -87,13 +86,12 @@ class Rangefinder:
             away -= (place[2] - self._under(place[:2])) / min(float(beam[2]), -0.2)
         ends = [away]
         for mover in self._world.movers:
-            if np.hypot(*(mover.state(t).position - eye)[:2]) < _WIDEST:
-                body = mover.body(t)
-                apart = body.centres - eye
-                along = apart @ beam
-                inside = body.radii**2 - (apart * apart).sum(axis=1) + along**2
-                hit = (inside > 0.0) & (along > 0.0)
-                ends += (along[hit] - np.sqrt(inside[hit])).tolist()
+            body = mover.body(t)
+            apart = body.centres - eye
+            along = apart @ beam
+            inside = body.radii**2 - (apart * apart).sum(axis=1) + along**2
+            hit = (inside > 0.0) & (along > 0.0)
+            ends += (along[hit] - np.sqrt(inside[hit])).tolist()
         return float(min(ends))
 
     def _under(self, place: FloatArray) -> float:

@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 from mmedge_lab.simulation.flight_path import smooth_step
 from mmedge_lab.simulation.hardships import EstimatorErrors
 from mmedge_lab.simulation.scenario import SeedStream, generator
-from mmedge_lab.simulation.world import World
-from mmedge_ros.core.data_types import NS_PER_S, FloatArray
+from mmedge_lab.simulation.world import DroneState, World
+from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry.ego_motion import EgoState
 from mmedge_ros.geometry.transforms import Transform
 
@@ -40,23 +40,21 @@ class EstimatorDrift:
         self._phase = random.uniform(-math.pi, math.pi, (2, 3))
         self._lean = Rotation.from_euler('YX', [errors.pitch, errors.roll])
 
-    def place(self, t: float) -> FloatArray:
-        """Return the error (3,) m of the position: GNSS strays, the barometer drifts."""
-        errors = self._errors
+    def reported(self, true: DroneState, t: float) -> DroneState:
+        """Return how the estimator has a true state; the twist in the base's axes is true."""
+        errors, has_reset = self._errors, t >= self._errors.reset
         wave = np.sin(self._rate * t + self._phase)
-        # Of two tones on each of two axes, no farther than ``position`` in all.
+        # GNSS strays: two tones on each of two axes, no farther than ``position`` in all.
         stray = (wave - np.sin(self._phase))[:, :2].sum(axis=0) / math.sqrt(32.0)
         drift = float(smooth_step(np.array(t / self._warms))) * (0.8 + 0.2 * wave[0, 2])
         off = np.array([*errors.position * stray, errors.altitude * drift])
-        return np.asarray(off + np.array(errors.jump) * (t >= errors.reset), np.float64)
-
-    def turn(self, t: float, rotation: FloatArray) -> FloatArray:
-        """Return the reported for the true rotation (3, 3) of the base."""
-        errors = self._errors
-        yaw = errors.yaw_rate * _YAW_HOLDS * math.tanh(t / _YAW_HOLDS)
-        yaw += errors.turn * (t >= errors.reset)
-        turned = Rotation.from_euler('z', yaw) * Rotation.from_matrix(rotation) * self._lean
-        return np.asarray(turned.as_matrix(), np.float64)
+        off += has_reset * np.array(errors.jump)
+        yaw = errors.yaw_rate * _YAW_HOLDS * math.tanh(t / _YAW_HOLDS) + has_reset * errors.turn
+        turned = Rotation.from_euler('z', yaw) * Rotation.from_matrix(true.pose.rotation)
+        rotation = (turned * self._lean).as_matrix()
+        err = rotation @ true.pose.rotation.T
+        pose = Transform(rotation, true.pose.translation + off)
+        return DroneState(pose, err @ true.velocity, err @ true.angular_velocity)
 
 
 class Odometry:
@@ -77,22 +75,18 @@ class Odometry:
         Pose of base_link in odom, velocities in the odom frame, as `EgoState` has them.
         """
         true = self._path.state(t)
+        if self._drift is not None:
+            true = self._drift.reported(true, t)
         # Instants before the flight count from a bias, because a seed is not negative.
         random = generator(self._seed, SeedStream.ODOMETRY, round(t * 1e6) + 10_000_000)
         place, turn, speed, spin = random.normal(size=(4, 3))
         turned = Rotation.from_rotvec(ATTITUDE_NOISE * turn).as_matrix()
-        rotation, velocity, spinning = true.pose.rotation, true.velocity, true.angular_velocity
-        off = np.zeros(3)
-        if self._drift is not None:
-            rotation, off = self._drift.turn(t, rotation), self._drift.place(t)
-            # The twist is right in the base's own axes: inertial sensors and GNSS see to it.
-            err = rotation @ true.pose.rotation.T
-            velocity, spinning = err @ velocity, err @ spinning
-        where = true.pose.translation + off
-        pose = Transform(turned @ rotation, where + POSITION_NOISE * place)
+        pose = Transform(
+            turned @ true.pose.rotation, true.pose.translation + POSITION_NOISE * place
+        )
         return EgoState(
             round(t * NS_PER_S),
             pose,
-            velocity + VELOCITY_NOISE * speed,
-            spinning + ANGULAR_VELOCITY_NOISE * spin,
+            true.velocity + VELOCITY_NOISE * speed,
+            true.angular_velocity + ANGULAR_VELOCITY_NOISE * spin,
         )

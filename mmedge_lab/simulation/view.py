@@ -79,8 +79,10 @@ class Lens:
         moved = self.focal * READOUT * row[:, None] * flow
         return np.ascontiguousarray(np.moveaxis(moved, 1, -1), np.float32)
 
-    def rolled(self, box: Box, turn: FloatArray) -> Box:
-        """Return where a box is in a picture whose rows were read while the camera turned."""
+    def rolled(self, box: Box, turn: FloatArray | None) -> Box:
+        """Return where a box comes out whose rows were read while the camera turned."""
+        if turn is None:
+            return box
         edges = np.array(box)
         x, y = 0.5 * (edges[:2] + edges[2:])
         size = np.array([self.camera.width, self.camera.height])
@@ -94,11 +96,7 @@ class Lens:
         return Box(*np.clip(edges, 0.0, ends).tolist())
 
     def bend(self, canvas: Image, turn: FloatArray | None = None) -> Image:
-        """Return the picture of a canvas.
-
-        :param turn: (3,) rad/s of the camera in its own axes, while the rows are read one after
-            the other; None for all at once
-        """
+        """Return the picture of a canvas, ``turn`` as `View` has it."""
         columns, rows = self._whole, self._parts
         if turn is not None:
             rolling = np.tensordot(turn.astype(np.float32), self._rolling, 1)
@@ -148,11 +146,14 @@ class View:
     """The camera at one instant.
 
     ``to_optical`` maps odom to the optical frame; ``position`` (3,) m is the camera's in odom.
+    It turns by ``turn`` (3,) rad/s in its own axes while rows are read one after the other; None
+    where all are read at once.
     """
 
     lens: Lens
     to_optical: Transform
     position: FloatArray
+    turn: FloatArray | None = None
 
     def canvas(self, optical: FloatArray) -> FloatArray:
         """Return canvas pixels (..., 2) of points (..., 3) in the optical frame."""
@@ -179,8 +180,10 @@ class View:
 
 def view_at(world: World, lens: Lens, t: float) -> View:
     """Return what the world's camera looks through at an instant."""
-    pose = world.path.state(t).pose.compose(world.rig.camera_pose)
-    return View(lens, pose.inverse(), pose.translation)
+    drone = world.path.state(t)
+    pose = drone.pose.compose(world.rig.camera_pose)
+    turn = None if world.hard is None else pose.rotation.T @ drone.angular_velocity
+    return View(lens, pose.inverse(), pose.translation, turn)
 
 
 def sphere_outlines(centres: FloatArray, radii: FloatArray) -> FloatArray:

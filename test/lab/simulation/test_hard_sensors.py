@@ -15,12 +15,12 @@ from mmedge_lab.simulation.hard_sensors import InertialUnit, Rangefinder
 from mmedge_lab.simulation.hardships import EstimatorErrors
 from mmedge_lab.simulation.odometry import EstimatorDrift, Odometry
 from mmedge_lab.simulation.world import DroneState
+from mmedge_ros.core.data_types import FloatArray
 from mmedge_ros.geometry.transforms import Transform
 
 ERRORS = EstimatorErrors(0.8, 1.2, 0.015, -0.01, 0.004, 5.0, (1.0, -0.5, 0.25), 0.08)
 TIMES = np.arange(0.0, 60.0, 0.05)
 LEAN = 0.2
-DRIFTING = build_world('meadow_day_middle', 5, 8.0, condition='drift')
 
 
 class Leaning:
@@ -31,40 +31,44 @@ class Leaning:
         return DroneState(Transform(rotation, np.array([0.0, 0, 6.0])), np.zeros(3), np.zeros(3))
 
 
+def reported(errors: EstimatorErrors, seed: int, t: float) -> tuple[FloatArray, FloatArray]:
+    """Where a drone at rest is for its estimator, m, and its yaw, pitch and roll, rad."""
+    pose = EstimatorDrift(errors, seed).reported(made.StraightFlight(height=0.0).state(t), t).pose
+    return pose.translation, Rotation.from_matrix(pose.rotation).as_euler('ZYX')
+
+
 @pytest.mark.parametrize('seed', range(4))
 def test_a_drift_begins_at_the_true_place_and_stays_smooth_and_in_its_bounds(seed: int) -> None:
-    off = np.array([EstimatorDrift(replace(ERRORS, reset=99), seed).place(t) for t in TIMES])
+    off = np.array([reported(replace(ERRORS, reset=99), seed, t)[0] for t in TIMES])
     assert off[0].tolist() == [0.0, 0.0, 0.0]
     assert np.hypot(*off[:, :2].T).max() <= 1.2
     assert 0.4 < np.abs(off[:, 2]).max() <= 0.8
     assert np.abs(np.diff(off, axis=0)).max() < 0.05
 
 
-def test_a_reset_makes_place_and_yaw_jump_once_and_by_what_was_drawn() -> None:
-    drift, without = EstimatorDrift(ERRORS, 1), EstimatorDrift(replace(ERRORS, reset=99), 1)
-    jumps = np.array([drift.place(t) - without.place(t) for t in TIMES])
-    assert jumps == pytest.approx((TIMES >= 5.0)[:, None] * np.array(ERRORS.jump))
-    turned = drift.turn(5.0, np.eye(3)) @ without.turn(5.0, np.eye(3)).T
-    assert Rotation.from_matrix(turned).as_rotvec() == pytest.approx([0.0, 0.0, ERRORS.turn])
-
-
-def test_attitude_leans_by_its_bias_and_yaw_drifts_at_its_rate() -> None:
-    turned = [EstimatorDrift(ERRORS, 1).turn(t, np.eye(3)) for t in (0.0, 1.0)]
-    yaw, pitch, roll = Rotation.from_matrix(turned).as_euler('ZYX').T
-    assert (yaw[0], yaw[1] - yaw[0]) == pytest.approx((0.0, ERRORS.yaw_rate), abs=2e-4)
-    assert [*pitch, *roll] == pytest.approx([0.015, 0.015, -0.01, -0.01], abs=2e-4)
+def test_a_reset_makes_place_and_yaw_jump_once_by_what_was_drawn_besides_lean_and_drift() -> None:
+    places, angles = zip(*(reported(ERRORS, 1, t) for t in TIMES), strict=True)
+    before = [reported(replace(ERRORS, reset=99), 1, t)[0] for t in TIMES]
+    jumps = (TIMES >= 5.0)[:, None] * np.array(ERRORS.jump)
+    np.testing.assert_allclose(np.subtract(places, before), jumps, atol=1e-12)
+    yaw, pitch, roll = np.transpose(angles)
+    np.testing.assert_allclose(pitch, ERRORS.pitch, atol=1e-9)
+    np.testing.assert_allclose(roll, ERRORS.roll, atol=1e-9)
+    assert yaw[:21] == pytest.approx(ERRORS.yaw_rate * TIMES[:21], rel=0.01)
+    assert yaw[100] - yaw[99] == pytest.approx(ERRORS.turn, abs=3e-4)
 
 
 def test_the_gyros_integrate_to_the_attitude_and_at_rest_the_force_is_gravitys() -> None:
-    unit = InertialUnit(DRIFTING, Odometry(DRIFTING))
-    begin, end = (DRIFTING.path.state(t).pose.rotation for t in (1.0, 3.0))
+    world = build_world('meadow_day_middle', 5, 8.0, condition='drift')
+    unit = InertialUnit(world, Odometry(world))
+    begin, end = (world.path.state(t).pose.rotation for t in (1.0, 3.0))
     turns = [0.005 * unit.at(t).turning for t in np.arange(1.0025, 3.0, 0.005)]
     turned = Rotation.from_matrix(begin)
     for turn in turns:
         turned *= Rotation.from_rotvec(turn)
     # Two seconds of a bias of 0.2 deg/s on each axis, four times that at most.
     assert (turned.inv() * Rotation.from_matrix(end)).magnitude() < math.radians(1.6)
-    still = replace(made.world(), hard=DRIFTING.hard)
+    still = replace(made.world(), hard=world.hard)
     force = np.mean([InertialUnit(still, Odometry(still)).at(t).force for t in TIMES], axis=0)
     assert force == pytest.approx([0.0, 0.0, 9.81], abs=0.005)
 
