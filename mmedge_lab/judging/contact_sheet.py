@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -43,14 +42,9 @@ def contact_sheet(seeds: list[int]) -> Image:
     return np.vstack([np.hstack(row) for row in rows.values()])
 
 
-def main() -> None:
-    """Write the sheet that the command line asks for."""
+if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('out', type=Path, metavar='OUT.png')
+    parser.add_argument('out', metavar='OUT.png')
     parser.add_argument('--seeds', type=int, nargs='+', default=[6000, 6001, 6003, 6007])
     asked = parser.parse_args()
-    cv2.imwrite(str(asked.out), contact_sheet(asked.seeds))
-
-
-if __name__ == '__main__':
-    main()
+    cv2.imwrite(asked.out, contact_sheet(asked.seeds))

@@ -8,7 +8,7 @@ from functools import cached_property
 import cv2
 import numpy as np
 
-from mmedge_lab.simulation.hardships import within
+from mmedge_lab.simulation.hardships import LensFaults, within
 from mmedge_lab.simulation.scenario import SeedStream, generator
 from mmedge_lab.simulation.textures import Floats, Image
 from mmedge_lab.simulation.view import Lens, view_at
@@ -19,6 +19,7 @@ from mmedge_ros.core.data_types import Box, FloatArray
 _BLIND = 0.35
 # What is on the lens is far out of focus, px.
 _SOFT, _SMEARED = 5.0, 16.0
+_VEIL = 0.25  # of the picture's contrast that a very dirty lens takes everywhere
 _COARSE = 16  # px that a smear spreads things over
 _MUD = np.array([48.0, 62.0, 78.0])
 _LEAF = np.array([22.0, 50.0, 42.0])
@@ -33,9 +34,9 @@ class CameraFaults:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._camera = world.rig.camera
-        light = world.light
-        self._level = min(light.ambient + 0.5 * light.sun, 1.0)
+        self._size = (world.rig.camera.width, world.rig.camera.height)
+        self._on_lens = world.hard.lens if world.hard else LensFaults()
+        self._level = min(world.light.ambient + 0.5 * world.light.sun, 1.0)
 
     def clear(self, t: float, box: Box | None, distance: float) -> bool:
         """Tell whether the camera is up at ``t`` s and its picture could show what is in a box.
@@ -57,21 +58,17 @@ class CameraFaults:
 
     def kept(self, t: float) -> FloatArray:
         """Return the share (H, W) of its contrast that dirt and glare leave a picture."""
-        hard = self._world.hard
-        kept = np.ones((self._camera.height, self._camera.width))
-        if hard is not None and hard.lens.dirt:
-            kept = self._dirt[0]
+        kept = np.ones(self._size[::-1])
+        if self._on_lens.dirt:
+            kept *= self._dirt[0][..., 0] / 255.0
         glow = self._glow(t)
         return kept if glow is None else kept * (1.0 - glow / 255.0)
 
     def strike(self, picture: Image, t: float) -> Image:
         """Return a picture (H, W, 3) as it comes through what is on the lens at ``t`` s."""
-        hard = self._world.hard
-        if hard is None:
-            return picture
-        if within(hard.lens.covered, t):
+        if within(self._on_lens.covered, t):
             return self._cover
-        if hard.lens.dirt:
+        if self._on_lens.dirt:
             picture = self._through_dirt(picture)
         glow = self._glow(t)
         if glow is not None:
@@ -82,80 +79,66 @@ class CameraFaults:
             )
         return picture
 
-    @property
-    def _random(self) -> np.random.Generator:
-        return generator(self._world.seed, SeedStream.LENS)
-
     @cached_property
     def _cover(self) -> Image:
         """A cap, or a leaf that some light shines through: no edges, hardly any detail."""
-        random = self._random
+        random = generator(self._world.seed, SeedStream.LENS)
         colour = _CAP if random.random() < 0.5 else _LEAF * self._level
-        shades = random.uniform(0.8, 1.2, (3, 4, 1)) * colour
-        size = (self._camera.width, self._camera.height)
-        return np.asarray(
-            np.rint(cv2.resize(shades, size, interpolation=cv2.INTER_CUBIC)), np.uint8
-        )
+        shades = np.rint(random.uniform(0.8, 1.2, (3, 4, 1)) * colour)
+        return np.asarray(cv2.resize(shades, self._size, interpolation=cv2.INTER_CUBIC), np.uint8)
 
     @cached_property
-    def _dirt(self) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Shares (H, W) of the picture, of a smeared one and of dirt, and that of the veil."""
-        assert self._world.hard is not None
-        amount, random = self._world.hard.lens.dirt, self._random
-        wide, high = self._camera.width, self._camera.height
-        dirt, smears = np.zeros((high, wide), np.uint8), np.zeros((high, wide), np.uint8)
+    def _dirt(self) -> tuple[Image, Image, Image]:
+        """Shares of 255 (H, W, 3) of the picture and of a smeared one, and dirt in its light."""
+        amount, random = self._on_lens.dirt, generator(self._world.seed, SeedStream.LENS)
+        dirt, smears = np.zeros((2, *self._size[::-1]), np.uint8)
 
-        def places(count: int) -> list[list[int]]:
-            return [[int(x), int(y)] for x, y in random.integers(0, (wide, high), (count, 2))]
+        def places(count: float) -> list[list[int]]:
+            chosen = random.integers(0, self._size, (round(count), 2))
+            return [[int(x), int(y)] for x, y in chosen]
 
-        for place in places(round(50 * amount)):
+        for place in places(50 * amount):
             level = int(255 * random.uniform(0.5, 1.0))
             cv2.circle(dirt, place, int(3 * math.exp(random.uniform(0.0, 2.2))), level, -1)
-        for x, y in places(round(4 * amount)):  # splashes of mud
+        for x, y in places(4 * amount):  # splashes of mud
             size = random.integers(25, 75, 2).tolist()
             cv2.ellipse(dirt, (x, y), size, float(random.uniform(0, 180)), 0, 360, 250, -1)
         for begin, end in zip(places(3), places(3), strict=True):
-            cv2.line(smears, begin, end, int(255 * random.uniform(0.5, 0.9)), 70)
-        covered = np.asarray(cv2.GaussianBlur(dirt, (0, 0), _SOFT) / 255.0, np.float64)
-        blurred = np.asarray(
-            cv2.GaussianBlur(smears, (0, 0), _SMEARED) * (amount / 255.0), np.float64
+            cv2.line(smears, begin, end, int(255 * amount * random.uniform(0.5, 0.9)), 70)
+        covered, smeared = (
+            np.asarray(cv2.GaussianBlur(mask, (0, 0), sigma)[..., None] / 255.0, np.float64)
+            for mask, sigma in ((dirt, _SOFT), (smears, _SMEARED))
         )
-        veil = 0.25 * amount
-        through = (1.0 - covered) * (1.0 - veil)
-        return through * (1.0 - blurred), through * blurred, covered, veil
-
-    @cached_property
-    def _dirt_layers(self) -> tuple[Image, Image, Image]:
-        kept, smeared, covered, _ = self._dirt
-        layers = [cv2.merge([cv2.convertScaleAbs(m, alpha=255.0)] * 3) for m in (kept, smeared)]
-        mud = np.rint(covered[..., None] * _MUD * self._level).astype(np.uint8)
-        return np.asarray(layers[0], np.uint8), np.asarray(layers[1], np.uint8), mud
+        through = (1.0 - covered) * (1.0 - _VEIL * amount)
+        shares = through * (1.0 - smeared), through * smeared, covered * _MUD * self._level / 255.0
+        kept, spread, mud = (
+            np.rint(255.0 * share * np.ones(3)).astype(np.uint8) for share in shares
+        )
+        return kept, spread, mud
 
     def _through_dirt(self, picture: Image) -> Image:
-        kept, smeared, mud = self._dirt_layers
-        size = (picture.shape[1], picture.shape[0])
+        kept, smeared, mud = self._dirt
+        wide, high = self._size
         coarse = cv2.resize(
-            picture, (size[0] // _COARSE, size[1] // _COARSE), interpolation=cv2.INTER_AREA
+            picture, (wide // _COARSE, high // _COARSE), interpolation=cv2.INTER_AREA
         )
-        spread = cv2.multiply(cv2.resize(coarse, size), smeared, scale=1.0 / 255.0)
+        spread = cv2.multiply(cv2.resize(coarse, (wide, high)), smeared, scale=1.0 / 255.0)
         seen = cv2.add(cv2.multiply(picture, kept, scale=1.0 / 255.0), spread)
         # The veil scatters light from all over the picture into each of its pixels.
-        scattered = self._dirt[3] * np.array(cv2.mean(coarse))
+        scattered = _VEIL * self._on_lens.dirt * np.array(cv2.mean(coarse))
         return np.asarray(cv2.add(cv2.add(seen, mud), scattered), np.uint8)
 
     @cached_property
     def _lens(self) -> Lens:
-        return Lens(self._camera)
+        return Lens(self._world.rig.camera)
 
     @cached_property
     def _light_around(self) -> Floats:
         """Shares of stray light around its source, which is in the middle."""
-        assert self._world.hard is not None
-        amount, random = self._world.hard.lens.glare, self._random
-        x = np.arange(-(self._camera.width + _BESIDE), self._camera.width + _BESIDE)
-        y = np.arange(-(self._camera.height + _BESIDE), self._camera.height + _BESIDE)
-        away = np.hypot(x[None], y[:, None]).astype(np.float32)
-        angle = np.arctan2(y[:, None], x[None]).astype(np.float32) - random.uniform(0.0, 3.0)
+        amount, random = self._on_lens.glare, generator(self._world.seed, SeedStream.LENS)
+        x, y = (np.arange(-(n + _BESIDE), n + _BESIDE, dtype=np.float32) for n in self._size)
+        away = np.hypot(x[None], y[:, None])
+        angle = np.arctan2(y[:, None], x[None]) - random.uniform(0.0, 3.0)
         beyond = np.maximum(away - (14.0 + 30.0 * amount), 0.0)
         halo = 0.7 * np.exp(-beyond / (40.0 + 80.0 * amount))
         # Six blades of the diaphragm make six streaks.
@@ -166,12 +149,11 @@ class CameraFaults:
 
     def _glow(self, t: float) -> Image | None:
         """Return how much (H, W) of 255 stray light takes of the picture; None for none."""
-        hard = self._world.hard
-        if hard is None or not hard.lens.glare:
+        if not self._on_lens.glare:
             return None
         view = view_at(self._world, self._lens, t)
         source = view.to_optical.rotate(self._world.light.sun_direction)
-        wide, high = self._camera.width, self._camera.height
+        wide, high = self._size
         place = self._lens.project(source[None])[0]
         nearest = np.clip(place, 0.0, (wide - 1, high - 1))
         strength = math.exp(-math.dist(place, nearest) / _FADE)

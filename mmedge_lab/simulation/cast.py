@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from mmedge_lab.simulation.crowd import draw_crowd, is_before, send_in
 from mmedge_lab.simulation.flight_path import MARGIN, FlownTrack, knots
 from mmedge_lab.simulation.obstacles import Block, distance_to_line
 from mmedge_lab.simulation.patrol import Patrol
-from mmedge_lab.simulation.people import draw_person, person_shape
+from mmedge_lab.simulation.people import draw_person
 from mmedge_lab.simulation.postures import Posture, pose, posed_shape
 from mmedge_lab.simulation.road_users import draw_car, draw_cyclist, draw_dog
 from mmedge_lab.simulation.scenario import Scenario, SeedStream, generator
@@ -139,10 +140,8 @@ def _draw_shape(kind: str, random: np.random.Generator, posture: Posture | None 
         return draw_cyclist(random)
     if kind == 'car':
         return draw_car(random)
-    person = draw_person(random, child=kind == 'child', runs=kind == 'runner')
-    if posture is not None:
-        return posed_shape(person.height, person.girth, posture, person.dress)
-    return person_shape(*person)
+    posed = None if posture is None else partial(posed_shape, posture)
+    return draw_person(random, child=kind == 'child', runs=kind == 'runner', posed=posed)
 
 
 def _mover(number: int, kind: str, shape: Shape, course: MoverCourse) -> Mover:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import colorsys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -113,18 +113,13 @@ def person_shape(
     return shape_of(moving, resting, gait.stride, gait.pace)
 
 
-class Build(NamedTuple):
-    """What a person is drawn as: ``height`` m, ``girth`` 1 for average, and the rest."""
-
-    height: float
-    girth: float
-    gait: Gait
-    stance: Stance
-    dress: Clothing
-
-
-def draw_person(random: np.random.Generator, child: bool = False, runs: bool = False) -> Build:
-    """Draw one person of 1.55 to 1.95 m, a child of 1.1 to 1.4 m."""
+def draw_person(
+    random: np.random.Generator,
+    child: bool = False,
+    runs: bool = False,
+    posed: Callable[[float, float, Clothing], Shape] | None = None,
+) -> Shape:
+    """Draw one person of 1.55 to 1.95 m, a child of 1.1 to 1.4 m; ``posed`` makes one at rest."""
     height = float(np.clip(random.normal(_AVERAGE_HEIGHT, 0.09), 1.55, 1.95))
     if child:
         height = random.uniform(1.1, 1.4)
@@ -140,7 +135,10 @@ def draw_person(random: np.random.Generator, child: bool = False, runs: bool = F
         gait = Gait(pace, stride, arm_swing=random.uniform(0.2, 0.5))
     stance = STANCES[random.integers(len(STANCES))]
     girth = float(np.clip(random.normal(1.03, 0.09), 0.88, 1.3))
-    return Build(height, girth, gait, stance, draw_clothing(random))
+    dress = draw_clothing(random)
+    if posed is not None:
+        return posed(height, girth, dress)
+    return person_shape(height, girth, gait, stance, dress)
 
 
 def add_person(

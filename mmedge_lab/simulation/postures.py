@@ -98,7 +98,7 @@ def pose(crowd: Crowd, share: float, random: np.random.Generator) -> dict[int, P
     return postures
 
 
-def posed_shape(height: float, girth: float, posture: Posture, dress: Clothing) -> Shape:
+def posed_shape(posture: Posture, height: float, girth: float, dress: Clothing) -> Shape:
     """Make a person of ``height`` m in a posture, no part of whom is below the ground."""
     parts = PartList()
     add_person(parts, _joints(height, posture), height, girth, dress)

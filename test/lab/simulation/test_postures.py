@@ -10,7 +10,7 @@ import pytest
 from mmedge_lab.simulation.articulated import ArticulatedMover, MoverCourse
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator
-from mmedge_lab.simulation.people import draw_person
+from mmedge_lab.simulation.people import draw_clothing
 from mmedge_lab.simulation.postures import KINDS, Posture, posed_shape
 from mmedge_lab.simulation.standard_sets import standard_set
 from mmedge_lab.simulation.world import Body, World
@@ -21,21 +21,20 @@ TRUNK = {'lie': 0.18, 'sit': 0.49, 'crouch': 0.61}
 HIGHEST = {'lie': 0.55, 'sit': 1.1, 'crouch': 1.3}
 
 
-def bodies(posture: Posture, seed: int) -> tuple[float, list[Body]]:
-    """How tall somebody is, and the body at TIMES."""
-    person = draw_person(np.random.default_rng(seed))
-    shape = posed_shape(person.height, person.girth, posture, person.dress)
+def bodies(posture: Posture, tall: float, seed: int) -> list[Body]:
+    """Somebody's body at TIMES."""
+    shape = posed_shape(posture, tall, 1.0, draw_clothing(np.random.default_rng(seed)))
     course = MoverCourse(np.zeros((91, 2)), np.zeros(91), -2.0, 0.1)
     mover = ArticulatedMover(1, 'person', 1.0, shape, course)
-    return person.height, [mover.body(t) for t in TIMES]
+    return [mover.body(t) for t in TIMES]
 
 
 @pytest.mark.parametrize(('kind', 'variant'), list(product(KINDS, range(3))))
 def test_a_body_is_as_high_as_its_posture_and_never_below_the_ground(
     kind: str, variant: int
 ) -> None:
-    for seed in range(4):
-        tall, seen = bodies(Posture(kind, variant, 0.0), seed)
+    for seed, tall in enumerate((1.2, 1.6, 1.75, 1.9)):
+        seen = bodies(Posture(kind, variant, 0.0), tall, seed)
         # Arms may be raised, and what is carried.
         trunk = [seen[0].first[seen[0].names.index(name)] for name in ('head', 'torso', 'hips')]
         for body in seen:
@@ -48,7 +47,7 @@ def test_a_body_is_as_high_as_its_posture_and_never_below_the_ground(
 
 
 def test_who_waves_stands_in_place_and_moves_the_arms() -> None:
-    _, seen = bodies(Posture('wave', 1, 0.0), 1)
+    seen = bodies(Posture('wave', 1, 0.0), 1.7, 1)
     speeds = np.array([np.linalg.norm(body.velocities, axis=1) for body in seen])
     hands = [seen[0].first[i] for i, name in enumerate(seen[0].names) if name.endswith('hand')]
     feet = [seen[0].first[i] for i, name in enumerate(seen[0].names) if name.endswith('shoe')]
@@ -61,15 +60,8 @@ def people(world: World, t: float) -> np.ndarray:
 
 
 def test_in_flights_of_still_people_most_hold_their_place() -> None:
-    walks, still = (
-        np.linalg.norm(people(world, 6.0) - people(world, 1.0), axis=1) < 1e-6
-        for world in (
-            build_world('meadow_day_near', 6000, 8.0, condition=condition)
-            for condition in ('lost', 'still')
-        )
-    )
-    assert 0.5 < still.mean() <= 1.0
-    assert walks.mean() < still.mean()
+    world = build_world('meadow_day_near', 6000, 8.0, condition='still')
+    assert (people(world, 6.0) == people(world, 1.0)).all(axis=1).mean() > 0.5
 
 
 def test_another_condition_shows_the_same_people() -> None:
@@ -91,8 +83,8 @@ def test_on_a_patrol_nobody_is_in_view_for_a_minute_and_then_somebody_for_a_whil
     seen = np.array(
         [
             any(o.label == 'person' and o.visibility > 0.0 for o in camera.truth(t))
-            for t in np.arange(0.0, flight.seconds, 2.0)
+            for t in np.arange(0.0, flight.seconds, 4.0)
         ]
     )
-    assert not seen[:30].any()
+    assert not seen[:15].any()
     assert 0.25 < seen.mean() < 0.6
