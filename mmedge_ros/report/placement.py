@@ -31,6 +31,7 @@ from mmedge_ros.report.truth_matching import (
     POSITION_GATE,
     Alignment,
     Mask,
+    Places,
     ground_distances,
     mover_reaches,
 )
@@ -58,24 +59,15 @@ def people_in_reach(frame: TrueFrame) -> Mask:
     return np.asarray((frame.labels == PERSON) & seen)
 
 
-class Pairs(NamedTuple):
-    """The pairs of least GOSPA: places (K,) of people and tracks, and their ``distances`` m."""
-
-    people: NDArray[np.intp]
-    tracks: NDArray[np.intp]
-    distances: FloatArray
-
-
-def pair_tracks(distances: FloatArray, ignored: Mask) -> Pairs:
-    """Pair people with tracks (P, M), one to one, so that GOSPA is least.
+def pair_tracks(distances: FloatArray, ignored: Mask) -> tuple[Places, Places]:
+    """Pair people with tracks (P, M) m, one to one, so that GOSPA is least; return their places.
 
     :param ignored: (M,) tracks that cost nothing without a person of their own
     """
     gains = np.minimum(distances - MISS - np.where(ignored, 0.0, MISS), 0.0)
     people, tracks = linear_sum_assignment(gains)
     paired = gains[people, tracks] < 0.0
-    people, tracks = people[paired], tracks[paired]
-    return Pairs(people, tracks, distances[people, tracks])
+    return people[paired], tracks[paired]
 
 
 @dataclass
@@ -177,60 +169,53 @@ class _Judge:
     def __init__(self) -> None:
         self.sums = Placement()
         self._last: dict[int, int] = {}  # the track that placed a person last
-        self._placed: dict[int, int] = {}  # the same of the instant before
-        self._seen: set[tuple[str, int]] = set()  # by sensor and person, the instant before
-        self._gaps: dict[tuple[str, int], tuple[int, int]] = {}  # when it began, and the track
+        # By sensor and person: when it was last seen, and the track that placed it then.
+        self._seen: dict[tuple[str, int], tuple[int, int | None]] = {}
         self._false: set[int] = set()
 
     def take(
         self, now_ns: int, frame: TrueFrame, positions: FloatArray, tracks: _TracksThen
     ) -> None:
-        sums, reached = self.sums, people_in_reach(frame)
+        sums, reached = self.sums, np.flatnonzero(people_in_reach(frame))
         distances = ground_distances(positions[:, :2], tracks.places)
         near = distances <= mover_reaches(frame)[:, None]
         self._false.update(tracks.ids[~near.any(axis=0)].tolist())
-        ignored = np.asarray(near[~reached].any(axis=0))
-        pairs = pair_tracks(distances[reached], ignored)
+        ignored = np.asarray(np.delete(near, reached, axis=0).any(axis=0))
+        people, owners = pair_tracks(distances[reached], ignored)
+        people = reached[people]
+        apart = distances[people, owners]
         sums.instants += 1
-        sums.people += int(reached.sum())
-        sums.localisation += float(pairs.distances.sum())
-        sums.missed += int(reached.sum()) - len(pairs.people)
-        sums.invented += int((~ignored).sum() - (~ignored[pairs.tracks]).sum())
+        sums.people += len(reached)
+        sums.localisation += float(apart.sum())
+        sums.missed += len(reached) - len(people)
+        sums.invented += int((~ignored).sum() - (~ignored[owners]).sum())
         sums.false_tracks = len(self._false)
-        limits = np.fmax(1.0, 0.1 * frame.ranges[reached][pairs.people])
-        sums.placed_by_range += int((pairs.distances <= limits).sum())
-        on = pairs.distances <= POSITION_GATE
-        people, owners = np.flatnonzero(reached)[pairs.people[on]], pairs.tracks[on]
+        sums.placed_by_range += int((apart <= np.fmax(1.0, 0.1 * frame.ranges[people])).sum())
+        people, owners = people[apart <= POSITION_GATE], owners[apart <= POSITION_GATE]
         sums.placed += len(people)
-        offsets = positions[people, :2] - tracks.places[owners]
-        sums.covered += int((nees(offsets, tracks.covariances[owners]) <= _WITHIN_95).sum())
+        errors = nees(positions[people, :2] - tracks.places[owners], tracks.covariances[owners])
+        sums.covered += int((errors <= _WITHIN_95).sum())
         placed = dict(zip(frame.ids[people].tolist(), tracks.ids[owners].tolist(), strict=True))
         sums.switches += sum(self._last.get(one, of) != of for one, of in placed.items())
         self._last |= placed
-        self._keep(now_ns, frame, distances, tracks.ids.tolist())
-        self._placed = placed
+        on = {(tracks.ids[m], n) for n, m in np.argwhere(distances <= POSITION_GATE)}
+        self._keep(now_ns, frame, placed, on)
 
     def _keep(
-        self, now_ns: int, frame: TrueFrame, distances: FloatArray, tracks: list[int]
+        self, now_ns: int, frame: TrueFrame, placed: dict[int, int], on: set[tuple[int, int]]
     ) -> None:
-        """Count who is kept while a sensor does not see them."""
-        seen: set[tuple[str, int]] = set()
-        ids, people = frame.ids.tolist(), frame.labels == PERSON
-        returned = frame.radar >= _DETECTED
+        """Count who is kept while a sensor does not see them; ``on`` are tracks and places."""
+        returned, ids = frame.radar >= _DETECTED, frame.ids.tolist()
         for sensor, sees, blind in (
             ('camera', camera_reach(frame) & frame.clear, ~frame.clear),
             ('radar', returned, ~returned),
         ):
-            seen |= {(sensor, ids[place]) for place in np.flatnonzero(sees & people)}
-            for place in np.flatnonzero(blind & people).tolist():
+            for place in np.flatnonzero(frame.labels == PERSON).tolist():
                 key = sensor, ids[place]
-                if key in self._seen and ids[place] in self._placed:
-                    self._gaps[key] = now_ns, self._placed[ids[place]]
-                begin_ns, track = self._gaps.get(key, (0, 0))
-                if now_ns - begin_ns < _LONGEST_GAP_NS:
+                if sees[place] or not blind[place]:
+                    self._seen[key] = now_ns, placed.get(ids[place]) if sees[place] else None
+                    continue
+                seen_ns, track = self._seen.get(key, (0, None))
+                if track is not None and now_ns - seen_ns < _LONGEST_GAP_NS:
                     self.sums.gap += 1
-                    self.sums.kept += track in tracks and bool(
-                        distances[place, tracks.index(track)] <= POSITION_GATE
-                    )
-        self._gaps = {key: gap for key, gap in self._gaps.items() if key not in seen}
-        self._seen = seen
+                    self.sums.kept += (track, place) in on

@@ -156,5 +156,5 @@ def test_no_other_pairs_have_a_smaller_gospa(distances: np.ndarray, flags: list[
                     yield list(zip(people, owners, strict=True))
 
     best = pair_tracks(distances, np.array(flags[:tracks], bool))
-    ours = gospa(list(zip(best.people.tolist(), best.tracks.tolist(), strict=True)))
+    ours = gospa(list(zip(best[0].tolist(), best[1].tolist(), strict=True)))
     assert ours == pytest.approx(min(map(gospa, choices())))
