@@ -60,7 +60,7 @@ class LineOfSight:
         self._outward = np.stack([edges[:, 1], -edges[:, 0]], axis=1)
         self._outward /= np.maximum(np.linalg.norm(self._outward, axis=1, keepdims=True), 1e-9)
         self._heights = np.array([b.height for b in buildings])
-        crowns = [[*p.position, p.trunk_height + 0.5 * p.crown_height] for p in plants]
+        crowns = [[*p.position, p.base + p.trunk_height + 0.5 * p.crown_height] for p in plants]
         self._crowns = np.array(crowns).reshape(-1, 3)
         axes = [[p.crown_radius, p.crown_radius, 0.5 * p.crown_height] for p in plants]
         self._axes = np.maximum(np.array(axes).reshape(-1, 3), 1e-3)
@@ -137,8 +137,8 @@ _WIND = (1.0, 6.0)  # leaves at 0.05 m/s in light air, 0.3 in a breeze
 _SHARED = 8  # range bins with one look at what hides the ground
 # Blades of four rotors beside the radar, 0.3 to 0.5 m away, flash at any speed.
 _FLASHES, _BLADE, _BLADE_SPEED = 8, 1e-3, 60.0  # m^2, m/s
-# Receivers hear transmitters on the board as plates that close; guessed to fit bare boards.
-_COUPLING = 2e-7  # m^2 at 0.1 m
+# Receivers hear the transmitters beside them as if plates stood 4 to 25 cm away; m^2 at 1 m.
+_COUPLED, _COUPLING = np.linspace(0.04, 0.25, 6), 1e-4
 
 
 def posture_loss(mover: Mover, t: float, eye: FloatArray) -> float:
@@ -171,7 +171,7 @@ class ChirpRadar:
         self._ranges: FloatArray = chirps.range_step * np.arange(1.0, chirps.range_bins)
         random = np.random.default_rng((world.seed, _BOARD_STREAM))
         self._wind = random.uniform(*_WIND)
-        gain, phase = random.normal(0.0, [[_GAIN_FAULT], [_PHASE_FAULT]], (2, self.link.antennas))
+        gain, phase = random.normal(0.0, [[_GAIN_FAULT], [_PHASE_FAULT]], (2, len(self.link.rows)))
         self._channels = np.exp(gain + 1j * phase)
 
     def scan(self, t: float, number: int) -> NDArray[np.float32]:
@@ -193,21 +193,22 @@ class ChirpRadar:
         """
         found = {mover.id: 0.0 for mover in self._world.movers}
         hard = self._world.hard
-        if hard is None or within(hard.radar_silent, t):
+        if hard is None or not found or within(hard.radar_silent, t):
             return found
         pose, velocity = _motion(self._world, t)
         still = self._signals(t, pose, velocity, self._still(t, pose))
         background = 1.0 + mean_power(still, self.link)
-        for mover in self._world.movers:
-            echoes, _ = self._movers([mover], t, pose.translation)
-            signals = self._signals(t, pose, velocity, echoes)
-            power = mean_power(signals, self.link)
-            level = 10.0 * np.log10(background + power)
-            rules = [reference(level, rule) + rule.decibel for rule in self.link.thresholds]
-            above = 10.0 ** (0.1 * (np.max(rules, axis=0) + LOG_MEAN - level))
-            chance = np.where(sent_cells(self.link), np.exp(-above), 0.0).ravel()
-            place = bins(signals, self.link)[0]
-            missed = np.sort(1.0 - chance[np.unique(place[place >= 0])])
+        movers = [self._movers([m], t, pose.translation)[0] for m in self._world.movers]
+        heard = [self._signals(t, pose, velocity, echoes) for echoes in movers]
+        powers = [mean_power(signals, self.link) for signals in heard]
+        level = 10.0 * np.log10(background + np.sum(powers, axis=0))
+        rules = [reference(level, rule) + rule.decibel for rule in self.link.thresholds]
+        needed = 10.0 ** (0.1 * (np.max(rules, axis=0) + LOG_MEAN))
+        needed[~sent_cells(self.link)] = np.inf
+        for mover, signals, power in zip(self._world.movers, heard, powers, strict=True):
+            place = np.unique(bins(signals, self.link)[0])
+            chance = np.exp(-needed / (background + power)).ravel()[place[place >= 0]]
+            missed = np.sort(1.0 - chance)
             found[mover.id] = 1.0 - float(np.prod(missed[:1]) * np.prod(missed[1:] ** APART))
         return found
 
@@ -217,21 +218,18 @@ class ChirpRadar:
         near = [m for m in movers if math.dist(m.state(t).position[:2], eye[:2]) < reach]
         losses = [posture_loss(mover, t, eye) for mover in near]
         direct, brightest = mover_echoes(near, t, eye, losses)
-        level = np.zeros(3)
-        level[2] = self._ground.height(eye[:2])
-        below = ground_ghosts(
-            brightest._replace(positions=brightest.positions - level), eye - level
-        )
+        level = np.array([0.0, 0.0, self._ground.height(eye[:2])])
+        lowered = brightest._replace(positions=brightest.positions - level)
+        below = ground_ghosts(lowered, eye - level)
         below = below._replace(positions=below.positions + level)
         return self._seen(eye, joined([direct, below])), brightest
 
     def _seen(self, eye: FloatArray, echoes: Echoes, shared: int = 1) -> Echoes:
         """Return echoes as weak as what is in between lets them; ``shared`` look at one."""
         places = echoes.positions[::shared]
-        left = 10.0 ** (-0.1 * self._sight.foliage(eye, places)) * ~self._sight.blocked(
-            eye, places
-        )
-        share = np.repeat(left, shared)[: len(echoes.reflectivity)]
+        share = 10.0 ** (-0.1 * self._sight.foliage(eye, places))
+        share[self._sight.blocked(eye, places)] = 0.0
+        share = np.repeat(share, shared)[: len(echoes.reflectivity)]
         return echoes._replace(reflectivity=echoes.reflectivity * share)
 
     def _still(self, t: float, pose: Transform) -> Echoes:
@@ -245,19 +243,17 @@ class ChirpRadar:
     def _near_field(
         self, pose: Transform, velocity: FloatArray, random: np.random.Generator
     ) -> Echoes:
-        """Return flashes of the rotors, and the transmitters themselves."""
+        """Return flashes of the rotors, and the transmitters heard directly."""
         flashes = _FLASHES if velocity.any() else 0  # a rig that stands still has no rotors
-        side = random.choice((-1.0, 1.0), flashes)
-        far = random.uniform(0.3, 0.5, flashes)
-        speeds = random.uniform(-_BLADE_SPEED, _BLADE_SPEED, flashes)
-        rays = np.column_stack([np.full(flashes, 0.17), 0.98 * side, np.zeros(flashes)])
-        rays = rays @ pose.rotation.T
-        return Echoes(
-            pose.translation + far[:, None] * rays,
-            velocity + speeds[:, None] * rays,
-            np.full(flashes, _BLADE),
-            np.zeros(flashes),
-        )
+        coupled = len(_COUPLED)
+        side = random.choice((-0.98, 0.98), flashes), random.uniform(-0.7, 0.7, coupled)
+        left = np.concatenate(side)[:, None]
+        rays = np.hstack([np.sqrt(1.0 - left**2), left, 0.0 * left]) @ pose.rotation.T
+        far = np.append(random.uniform(0.3, 0.5, flashes), _COUPLED)[:, None]
+        speeds = _BLADE_SPEED * np.append(random.uniform(-1.0, 1.0, flashes), np.zeros(coupled))
+        strength = np.append(np.full(flashes, _BLADE), _COUPLING * _COUPLED**4)
+        places, velocities = pose.translation + far * rays, velocity + speeds[:, None] * rays
+        return Echoes(places, velocities, strength, np.zeros_like(strength))
 
     def _signals(self, t: float, pose: Transform, velocity: FloatArray, echoes: Echoes) -> Signals:
         rays = echoes.positions - pose.translation

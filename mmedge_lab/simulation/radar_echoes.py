@@ -191,8 +191,6 @@ class Clutter:
         ]
         empty = _rigid(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0))
         self._spots = _Spots._make(map(np.concatenate, zip(empty, *spots, strict=True)))
-        if world.terrain is not None:
-            self._spots.positions[:, 2] += world.terrain.heights(self._spots.positions[:, :2])
         count = len(self._spots.mirror)
         self._sway_rate = random.uniform(1.5, 6.0, count)
         self._sway_phase = random.uniform(0.0, 2.0 * math.pi, count)

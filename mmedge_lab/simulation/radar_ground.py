@@ -17,8 +17,8 @@ _STREAM = 39
 # R. Hayes and R. Trebits, "Millimeter-wave radar clutter". Wetness and growth differ by flight.
 GAMMA = {'grass': -12.0, 'gravel': -15.0, 'paving': -20.0, 'asphalt': -23.0}
 SIGMA0_LIMITS = (-30.0, -10.0)  # dB
-_FLIGHT_SPREAD = 2.5  # dB
-_TEXTURE = 4.0  # dB between places
+FLIGHT_SPREAD = 2.5  # dB
+TEXTURE = 4.0  # dB between places
 _CELL = 1.0  # m of the texture
 _REACH = 45.0  # m around the flight
 _HALF_WIDTH, _DIRECTIONS = math.radians(75.0), 36
@@ -33,7 +33,7 @@ def sigma0(gamma: FloatArray, grazing_sine: FloatArray) -> FloatArray:
 class GroundClutter:
     """The ground of a world, its texture fixed in the world."""
 
-    def __init__(self, world: World, texture: float = _TEXTURE) -> None:
+    def __init__(self, world: World) -> None:
         random = np.random.default_rng((world.seed, _STREAM))
         times = np.arange(0.0, world.seconds + 0.5, 0.5)
         flown = np.array([world.path.state(float(t)).pose.translation[:2] for t in times])
@@ -45,8 +45,8 @@ class GroundClutter:
         for strip in world.ground.strips:
             on_it = distance_to_line(places, strip.line) < 0.5 * strip.width
             gamma[on_it] = GAMMA[strip.surface]
-        self._gamma = gamma.reshape(shape) + random.normal(0.0, _FLIGHT_SPREAD if texture else 0.0)
-        self._texture = random.normal(0.0, texture, shape)
+        self._gamma = gamma.reshape(shape) + random.normal(0.0, FLIGHT_SPREAD)
+        self._texture = random.normal(0.0, TEXTURE, shape)
 
     def height(self, place: FloatArray) -> FloatArray:
         """Return z (...) m of the ground at places (..., 2)."""

@@ -1,0 +1,86 @@
+"""How far the shipped chirps reach: python -m mmedge_lab.judging.radar_reach PICTURE.png."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from mmedge_lab.simulation.build import build_world
+from mmedge_lab.simulation.radar import RadarSimulator
+from mmedge_lab.simulation.world import Body, DroneState, MoverState
+from mmedge_ros.core.data_types import FloatArray
+from mmedge_ros.geometry.transforms import Transform
+from mmedge_ros.report.figure_style import CYCLE, Words, still_figure
+
+_CHIRPS = ('iwr1443_sdk2_20hz', 'iwr1642_sdk3_20hz', 'iwr1843_sdk3_20hz', 'iwr6843_sdk3_20hz')
+# Cross-section in dBsm and radial speed in m/s.
+_PEOPLE = {
+    'walks, seen from front or back': (0.0, 1.2),
+    'walks, seen sideways': (-8.0, 0.8),
+    'stands still': (0.0, 0.0),
+    'lies still': (-15.0, 0.0),
+}
+_TIMES = np.linspace(0.0, 1.0, 55)
+_HEIGHT, _DOWN = 5.0, 0.17  # m of the drone, rad of its radar
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A sphere 1 m up whose distance grows with time from 3 to 32 m."""
+
+    reflectivity: float
+    speed: float
+    id: int = 1
+    label: str = 'target'
+
+    def state(self, t: float) -> MoverState:
+        return MoverState(np.array([3.0 + 29.0 * t, 0, 0]), np.array([self.speed, 0, 0]), 0.0)
+
+    def body(self, t: float) -> Body:
+        here, black = self.state(t), np.zeros((1, 3), np.uint8)
+        centre = here.position + np.array([0.0, 0.0, 1.0])
+        return Body(centre[None], here.velocity[None], np.full(1, 0.1), (0, 1), ('',), black)
+
+
+class _Hovering:
+    def state(self, _: float) -> DroneState:
+        pose = Transform(np.eye(3), np.array([0.0, 0.0, _HEIGHT]))
+        return DroneState(pose, np.zeros(3), np.zeros(3))
+
+
+def chances(chirps: str, decibel: float, speed: float) -> FloatArray:
+    """Return the probability (T,) that a scan returns a target, the mean of six meadows."""
+    c, s = np.cos(_DOWN), np.sin(_DOWN)
+    down = Transform(np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]), np.zeros(3))
+    mover, found = _Target(10.0 ** (0.1 * decibel), speed), []
+    for seed in range(6):
+        world = build_world('meadow_day_middle', seed, 1.0, condition='dark')
+        rig, ground = replace(world.rig, radar_pose=down), replace(world.ground, strips=())
+        world = replace(world, rig=rig, ground=ground, movers=(mover,), plants=(), terrain=None)
+        assert world.hard is not None
+        hard = replace(world.hard, chirps=chirps)
+        radar = RadarSimulator(replace(world, path=_Hovering(), hard=hard))
+        found.append([radar.detection_probability(float(t))[1] for t in _TIMES])
+    return np.asarray(np.mean(found, axis=0), np.float64)
+
+
+def draw(figure: Figure) -> None:
+    """Draw a panel per board, a line per kind of person."""
+    panels = figure.subplots(2, 2, sharex=True, sharey=True)
+    for axes, chirps in zip(panels.flat, _CHIRPS, strict=True):
+        for colour, (who, person) in zip(CYCLE, _PEOPLE.items(), strict=False):
+            ranges = np.hypot(3.0 + 29.0 * _TIMES, _HEIGHT - 1.0)
+            axes.plot(ranges, chances(chirps, *person), color=colour, label=who)
+        axes.set_title(chirps[:7].upper())
+        axes.set(xlabel='distance, m', ylabel='returned by a scan')
+        axes.label_outer()
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc='outside upper left', ncols=2)
+
+
+if __name__ == '__main__':
+    words = Words(sys.argv[1], '', '', '')
+    Path(sys.argv[1]).write_bytes(still_figure(words, draw, 7.2, 5.0).png)
