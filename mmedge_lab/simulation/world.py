@@ -1,8 +1,8 @@
 """What a simulated flight consists of, before any sensor looks at it.
 
-Coordinates are metres in the ``odom`` frame (x east, y north, z up; the ground is z = 0),
-time is float seconds since the flight's begin. Everything that moves answers for any instant,
-so that sensors may look whenever they like and in any order.
+Coordinates are metres in the ``odom`` frame (x east, y north, z up; the ground is z = 0, but
+where a terrain says otherwise), time is float seconds since the flight's begin. Everything that
+moves answers for any instant, so that sensors may look whenever they like and in any order.
 """
 
 from __future__ import annotations

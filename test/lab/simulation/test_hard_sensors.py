@@ -20,6 +20,7 @@ from mmedge_ros.geometry.transforms import Transform
 
 ERRORS = EstimatorErrors(0.8, 1.2, 0.015, -0.01, 0.004, 5.0, (1.0, -0.5, 0.25), 0.08)
 TIMES = np.arange(0.0, 60.0, 0.05)
+FEW = TIMES[::5]
 LEAN = 0.2
 
 
@@ -39,23 +40,23 @@ def reported(errors: EstimatorErrors, seed: int, t: float) -> tuple[FloatArray, 
 
 @pytest.mark.parametrize('seed', range(4))
 def test_a_drift_begins_at_the_true_place_and_stays_smooth_and_in_its_bounds(seed: int) -> None:
-    off = np.array([reported(replace(ERRORS, reset=99), seed, t)[0] for t in TIMES])
+    off = np.array([reported(replace(ERRORS, reset=99), seed, t)[0] for t in FEW])
     assert off[0].tolist() == [0.0, 0.0, 0.0]
     assert np.hypot(*off[:, :2].T).max() <= 1.2
     assert 0.4 < np.abs(off[:, 2]).max() <= 0.8
-    assert np.abs(np.diff(off, axis=0)).max() < 0.05
+    assert np.abs(np.diff(off, axis=0)).max() < 0.25
 
 
 def test_a_reset_makes_place_and_yaw_jump_once_by_what_was_drawn_besides_lean_and_drift() -> None:
-    places, angles = zip(*(reported(ERRORS, 1, t) for t in TIMES), strict=True)
-    before = [reported(replace(ERRORS, reset=99), 1, t)[0] for t in TIMES]
-    jumps = (TIMES >= 5.0)[:, None] * np.array(ERRORS.jump)
+    places, angles = zip(*(reported(ERRORS, 1, t) for t in FEW), strict=True)
+    before = [reported(replace(ERRORS, reset=99), 1, t)[0] for t in FEW]
+    jumps = (FEW >= 5.0)[:, None] * np.array(ERRORS.jump)
     np.testing.assert_allclose(np.subtract(places, before), jumps, atol=1e-12)
     yaw, pitch, roll = np.transpose(angles)
     np.testing.assert_allclose(pitch, ERRORS.pitch, atol=1e-9)
     np.testing.assert_allclose(roll, ERRORS.roll, atol=1e-9)
-    assert yaw[:21] == pytest.approx(ERRORS.yaw_rate * TIMES[:21], rel=0.01)
-    assert yaw[100] - yaw[99] == pytest.approx(ERRORS.turn, abs=3e-4)
+    assert yaw[:5] == pytest.approx(ERRORS.yaw_rate * FEW[:5], rel=0.01)
+    assert yaw[20] - yaw[19] == pytest.approx(ERRORS.turn, abs=1e-3)
 
 
 def test_the_gyros_integrate_to_the_attitude_and_at_rest_the_force_is_gravitys() -> None:
@@ -69,7 +70,7 @@ def test_the_gyros_integrate_to_the_attitude_and_at_rest_the_force_is_gravitys()
     # Two seconds of a bias of 0.2 deg/s on each axis, four times that at most.
     assert (turned.inv() * Rotation.from_matrix(end)).magnitude() < math.radians(1.6)
     still = replace(made.world(), hard=world.hard)
-    force = np.mean([InertialUnit(still, Odometry(still)).at(t).force for t in TIMES], axis=0)
+    force = np.mean([InertialUnit(still, Odometry(still)).at(t).force for t in FEW], axis=0)
     assert force == pytest.approx([0.0, 0.0, 9.81], abs=0.005)
 
 
