@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from mmedge_lab.simulation.light import lamp_light, level_ground_light
-from mmedge_lab.simulation.terrain import gradient, shadow_places
+from mmedge_lab.simulation.terrain import shadow_places
 from mmedge_lab.simulation.textures import Floats, Image, lattice_noise, pyramid, surface_tile
 from mmedge_lab.simulation.world import Ground, Lamp, SceneLight, Terrain, World
 from mmedge_ros.core.data_types import FloatArray
@@ -166,10 +166,11 @@ def _slope_light(terrain: Terrain, light: SceneLight, ground_map: GroundMap) -> 
     """Return how bright (H, W) ground is beside level ground, for how it faces sun and sky."""
     shape, resolution = ground_map.shape, ground_map.resolution
     step = max(1, round(_FACES / resolution))
+    apart = step * resolution
     y, x = (np.arange(-(-side // step) + 1) + 0.5 - 0.5 / step for side in shape)
-    slope = gradient(
-        terrain, ground_map.origin + step * resolution * np.stack(np.meshgrid(x, y), axis=-1)
-    )
+    places = ground_map.origin + apart * np.stack(np.meshgrid(x, y), axis=-1)
+    down, along = np.gradient(terrain.heights(places), apart)
+    slope = np.stack([along, down], axis=-1)
     upright = 1.0 / np.sqrt(1.0 + (slope * slope).sum(axis=-1))
     sun = light.sun_direction
     facing = np.maximum((sun[2] - slope @ sun[:2]) * upright, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -44,7 +45,11 @@ class Relief:
         """Return z (...) m of the ground at places (..., 2) m."""
         away = np.hypot(places[..., 0], places[..., 1])
         kept = 1.0 - smooth_step((away - _FADES) / (_FLAT - _FADES))
-        return np.asarray(kept * (self._raised(places) - self._raised(np.zeros(2))), np.float64)
+        return np.asarray(kept * (self._raised(places) - self._stage), np.float64)
+
+    @cached_property
+    def _stage(self) -> FloatArray:
+        return self._raised(np.zeros(2))
 
     def _raised(self, places: FloatArray) -> FloatArray:
         slope = _HIGHEST * np.tanh(places @ self.grade / _HIGHEST)
