@@ -53,16 +53,15 @@ class CameraFaults:
         if box is None:
             return True
         x0, y0, x1, y1 = (round(edge) for edge in box)
-        kept = self.kept(t)[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)]
+        kept = self.kept(t, (slice(y0, max(y1, y0 + 1)), slice(x0, max(x1, x0 + 1))))
         return bool((kept < _BLIND).mean() <= 0.5)
 
-    def kept(self, t: float) -> FloatArray:
-        """Return the share (H, W) of its contrast that dirt and glare leave a picture."""
-        kept = np.ones(self._size[::-1])
-        if self._on_lens.dirt:
-            kept *= self._dirt[0][..., 0] / 255.0
+    def kept(self, t: float, part: tuple[slice, slice] = (slice(None),) * 2) -> FloatArray:
+        """Return the share (H, W) of its contrast that dirt and glare leave part of a picture."""
+        clean = np.full(self._size[::-1], 255, np.uint8)
+        kept = (self._dirt[0][..., 0] if self._on_lens.dirt else clean)[part] / 255.0
         glow = self._glow(t)
-        return kept if glow is None else kept * (1.0 - glow / 255.0)
+        return kept if glow is None else kept * (1.0 - glow[part] / 255.0)
 
     def strike(self, picture: Image, t: float) -> Image:
         """Return a picture (H, W, 3) as it comes through what is on the lens at ``t`` s."""
