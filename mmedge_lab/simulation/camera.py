@@ -179,7 +179,8 @@ class CameraSimulator:
             x0, _, x1, _ = outline.bounds
             apart = outline.body.centres - outline.state.position
             reach = float(np.abs(apart[:, :2]).max())
-            standing = Standing(outline.state.position[:2], x0, x1, _prism(outline), reach)
+            place, height = outline.state.position[:2], float(outline.state.position[2])
+            standing = Standing(place, x0, x1, _prism(outline), reach, height)
             things.append(_Thing(standing, None, outline))
         standing_in_view = (seen for painter in self._painters for seen in painter.in_view(view))
         things += [_Thing(seen.standing, seen, None) for seen in standing_in_view]

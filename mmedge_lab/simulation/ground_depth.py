@@ -65,7 +65,7 @@ class GroundDepth:
         # Between a crest and what is behind it there is nothing.
         cv2.copyTo(step, (np.abs(near - step) > _CREST * step).view(np.uint8), near)
         depths = 1.0 / np.maximum(near * level, np.float32(1.0 / NOTHING))
-        return VisibleGround(depths.astype(np.float32), self._terrain, view)
+        return VisibleGround(depths.astype(np.float32), view)
 
     def _table(self, eye: FloatArray, azimuths: FloatArray, elevations: FloatArray) -> Floats:
         """Return the inverse distance (R, C) 1/m along the ground, 0 for the sky."""
@@ -90,7 +90,6 @@ class VisibleGround:
     """A terrain from a view: ``depths`` (H, W) m, ``NOTHING`` where there is none."""
 
     depths: Floats
-    terrain: Terrain
     view: View
 
     def shows(self, point: FloatArray) -> bool:
@@ -104,7 +103,7 @@ class VisibleGround:
         """Keep a thing that is painted meanwhile off the ground before it."""
         ends = np.clip([standing.left - _MARGIN, standing.right + _MARGIN], 0, canvas.shape[1])
         columns = slice(*ends.astype(int).tolist())
-        place = np.append(standing.place, self.terrain.heights(standing.place))
+        place = np.append(standing.place, standing.height)
         ahead = float(self.view.to_optical.apply(place)[2]) - standing.reach
         nearer = (self.depths[:, columns] < np.float32(_limit(ahead))).view(np.uint8)
         before = canvas[:, columns].copy()

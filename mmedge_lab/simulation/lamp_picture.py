@@ -39,7 +39,7 @@ class SeenLamp:
         self._pole = upright(points[0], points[1], foot, _POLE_RADIUS * self._scale)
         reach = _HEAD[0] * self._scale + 2.0
         left, right = sorted(points[:, 0].tolist())
-        self.standing = Standing(lamp.position, left - reach, right + reach)
+        self.standing = Standing(lamp.position, left - reach, right + reach, height=lamp.base)
 
     def paint(self, canvas: Image, view: View) -> None:
         """Paint the lamp onto a canvas."""

@@ -16,7 +16,7 @@ class Standing:
     """Something on the ground: a place (2,) m, or a prism with corners (4, 2) m.
 
     ``corners`` are counter-clockwise. ``left`` and ``right`` are the canvas columns it covers;
-    it reaches ``reach`` m about its place.
+    it reaches ``reach`` m about its place, and stands ``height`` m high.
     """
 
     place: FloatArray
@@ -24,6 +24,7 @@ class Standing:
     right: float
     corners: FloatArray | None = None
     reach: float = 0.0
+    height: float = 0.0
 
 
 def painting_order(eye: FloatArray, things: Sequence[Standing]) -> list[int]:

@@ -134,7 +134,9 @@ class SeenPlant:
         self._bounds = bounds
         self._placed: tuple[CanvasArea, Image] | None = None
         reach = kind.plant.crown_radius
-        self.standing = Standing(kind.plant.position, bounds[0], bounds[2], reach=reach)
+        self.standing = Standing(
+            kind.plant.position, bounds[0], bounds[2], reach=reach, height=kind.plant.base
+        )
 
     def paint(self, canvas: Image, view: View) -> None:
         """Paint the plant onto a canvas."""
