@@ -1,10 +1,9 @@
 """How far the shipped chirps reach: python -m mmedge_lab.judging.radar_reach PICTURE.png."""
 
-from __future__ import annotations
-
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -18,18 +17,13 @@ from mmedge_ros.report.figure_style import CYCLE, Words, still_figure
 
 _CHIRPS = ('iwr1443_sdk2_20hz', 'iwr1642_sdk3_20hz', 'iwr1843_sdk3_20hz', 'iwr6843_sdk3_20hz')
 # Cross-section in dBsm and radial speed in m/s.
-_PEOPLE = {
-    'walks, seen from front or back': (0.0, 1.2),
-    'walks, seen sideways': (-8.0, 0.8),
-    'stands still': (0.0, 0.0),
-    'lies still': (-15.0, 0.0),
-}
+_FRONT, _SIDE = ('walks, seen from front or back', 0.0, 1.2), ('walks, seen sideways', -8.0, 0.8)
+_PEOPLE = (_FRONT, _SIDE, ('stands still', 0.0, 0.0), ('lies still', -15.0, 0.0))
 _TIMES = np.linspace(0.0, 1.0, 55)
 _HEIGHT, _DOWN = 5.0, 0.17  # m of the drone, rad of its radar
 
 
-@dataclass(frozen=True)
-class _Target:
+class _Target(NamedTuple):
     """A sphere 1 m up whose distance grows with time from 3 to 32 m."""
 
     reflectivity: float
@@ -41,9 +35,8 @@ class _Target:
         return MoverState(np.array([3.0 + 29.0 * t, 0, 0]), np.array([self.speed, 0, 0]), 0.0)
 
     def body(self, t: float) -> Body:
-        here, black = self.state(t), np.zeros((1, 3), np.uint8)
-        centre = here.position + np.array([0.0, 0.0, 1.0])
-        return Body(centre[None], here.velocity[None], np.full(1, 0.1), (0, 1), ('',), black)
+        centre, black = np.array([[3.0 + 29.0 * t, 0, 1.0]]), np.zeros((1, 3), np.uint8)
+        return Body(centre, self.state(t).velocity[None], np.full(1, 0.1), (0, 1), ('',), black)
 
 
 class _Hovering:
@@ -52,8 +45,7 @@ class _Hovering:
         return DroneState(pose, np.zeros(3), np.zeros(3))
 
 
-def chances(chirps: str, decibel: float, speed: float) -> FloatArray:
-    """Return the probability (T,) that a scan returns a target, the mean of six meadows."""
+def _chances(chirps: str, decibel: float, speed: float) -> FloatArray:
     c, s = np.cos(_DOWN), np.sin(_DOWN)
     down = Transform(np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]), np.zeros(3))
     mover, found = _Target(10.0 ** (0.1 * decibel), speed), []
@@ -63,24 +55,23 @@ def chances(chirps: str, decibel: float, speed: float) -> FloatArray:
         world = replace(world, rig=rig, ground=ground, movers=(mover,), plants=(), terrain=None)
         assert world.hard is not None
         hard = replace(world.hard, chirps=chirps)
-        radar = RadarSimulator(replace(world, path=_Hovering(), hard=hard))
+        radar = RadarSimulator(replace(world, path=_Hovering(), hard=hard, lamps=(), buildings=()))
         found.append([radar.detection_probability(float(t))[1] for t in _TIMES])
     return np.asarray(np.mean(found, axis=0), np.float64)
 
 
 def draw(figure: Figure) -> None:
-    """Draw a panel per board, a line per kind of person."""
+    """Draw a panel per board, a line per kind of person: the mean of six meadows."""
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     for axes, chirps in zip(panels.flat, _CHIRPS, strict=True):
-        for colour, (who, person) in zip(CYCLE, _PEOPLE.items(), strict=False):
+        for colour, (who, *person) in zip(CYCLE, _PEOPLE, strict=False):
             ranges = np.hypot(3.0 + 29.0 * _TIMES, _HEIGHT - 1.0)
-            axes.plot(ranges, chances(chirps, *person), color=colour, label=who)
-        axes.set_title(chirps[:7].upper())
-        axes.set(xlabel='distance, m', ylabel='returned by a scan')
+            axes.plot(ranges, _chances(chirps, *person), color=colour, label=who)
+        axes.set(title=chirps[:7].upper(), xlabel='distance, m', ylabel='returned by a scan')
         axes.label_outer()
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc='outside upper left', ncols=2)
 
 
 if __name__ == '__main__':
-    words = Words(sys.argv[1], '', '', '')
-    Path(sys.argv[1]).write_bytes(still_figure(words, draw, 7.2, 5.0).png)
+    picture = still_figure(Words(sys.argv[1], '', '', ''), draw, 7.2, 5.0)
+    Path(sys.argv[1]).write_bytes(picture.png)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.simulation.hardships import within
+from mmedge_lab.simulation.hardships import Hardships, within
 from mmedge_lab.simulation.radar_cube import (
     APART,
     LOG_MEAN,
@@ -132,7 +132,7 @@ def _motion(world: World, t: float) -> tuple[Transform, FloatArray]:
 _BOARD_STREAM = 40
 _SIDEWAYS, _LYING = 8.0, 15.0  # dB below upright from the front or behind
 # Channels differ after calibration by some degrees and tenths of a dB.
-_GAIN_FAULT, _PHASE_FAULT = 0.04, math.radians(5.0)
+_FAULTS = 0.04, math.radians(5.0)
 _WIND = (1.0, 6.0)  # leaves at 0.05 m/s in light air, 0.3 in a breeze
 _SHARED = 8  # range bins with one look at what hides the ground
 # Blades of four rotors beside the radar, 0.3 to 0.5 m away, flash at any speed.
@@ -161,9 +161,9 @@ def posture_loss(mover: Mover, t: float, eye: FloatArray) -> float:
 class ChirpRadar:
     """A board that runs given chirps, by a link budget, in a hard world."""
 
-    def __init__(self, world: World, chirps: ChirpConfiguration) -> None:
+    def __init__(self, world: World, hard: Hardships, chirps: ChirpConfiguration) -> None:
         self.link = RadarLink(chirps)
-        self._world = world
+        self._world, self._hard = world, hard
         self._clutter = Clutter(world)
         self._ground = GroundClutter(world)
         self._sight = LineOfSight(world.buildings, world.plants)
@@ -171,8 +171,8 @@ class ChirpRadar:
         self._ranges: FloatArray = chirps.range_step * np.arange(1.0, chirps.range_bins)
         random = np.random.default_rng((world.seed, _BOARD_STREAM))
         self._wind = random.uniform(*_WIND)
-        gain, phase = random.normal(0.0, [[_GAIN_FAULT], [_PHASE_FAULT]], (2, len(self.link.rows)))
-        self._channels = np.exp(gain + 1j * phase)
+        faults = random.normal(0.0, _FAULTS, (len(self.link.rows), 2))
+        self._channels = np.exp(faults @ [1.0, 1.0j])
 
     def scan(self, t: float, number: int) -> NDArray[np.float32]:
         """Return a scan as `RadarSimulator` does."""
@@ -192,8 +192,7 @@ class ChirpRadar:
         clutter and has to pass every threshold; neighbouring cells fade mostly together.
         """
         found = {mover.id: 0.0 for mover in self._world.movers}
-        hard = self._world.hard
-        if hard is None or not found or within(hard.radar_silent, t):
+        if not found or within(self._hard.radar_silent, t):
             return found
         pose, velocity = _motion(self._world, t)
         still = self._signals(t, pose, velocity, self._still(t, pose))
@@ -207,8 +206,10 @@ class ChirpRadar:
         needed[~sent_cells(self.link)] = np.inf
         for mover, signals, power in zip(self._world.movers, heard, powers, strict=True):
             place = np.unique(bins(signals, self.link)[0])
-            chance = np.exp(-needed / (background + power)).ravel()[place[place >= 0]]
-            missed = np.sort(1.0 - chance)
+            # What clutter alone would have returned is not the mover's.
+            own = power / np.maximum(background + power - 1.0, 1e-12)
+            chance = own * np.exp(-needed / (background + power))
+            missed = np.sort(1.0 - chance.ravel()[place[place >= 0]])
             found[mover.id] = 1.0 - float(np.prod(missed[:1]) * np.prod(missed[1:] ** APART))
         return found
 
@@ -261,9 +262,8 @@ class ChirpRadar:
         rays /= distance[:, None]
         cosines = rays @ pose.rotation
         power = self.link.power(echoes.reflectivity, distance, cosines)
-        hard = self._world.hard
-        if hard is not None and within(hard.radar_weak, t):
-            power *= 10.0 ** (-0.1 * hard.brown_out)
+        if within(self._hard.radar_weak, t):
+            power *= 10.0 ** (-0.1 * self._hard.brown_out)
         speed = np.einsum('nk,nk->n', echoes.velocities - velocity, rays)
         return Signals(distance, speed, cosines[:, 1], cosines[:, 2], power, echoes.steadiness)
 
@@ -292,7 +292,8 @@ class RadarSimulator:
         if world.hard is not None:
             if chirps is None:
                 chirps = read_configuration(configurations_folder() / f'{world.hard.chirps}.cfg')
-            self._board = ChirpRadar(world, chirps)
+            self._board = ChirpRadar(world, world.hard, chirps)
+            return
         self._clutter = Clutter(world)
         self._sight = LineOfSight(world.buildings, world.plants)
         self._mirrors = WallMirrors(world.buildings)

@@ -17,7 +17,7 @@ from mmedge_ros.core.data_types import FloatArray
 # Blackman and Hann, which the demo uses.
 _WINDOWS = (np.array([0.04, 0.25, 0.42, 0.25, 0.04]) / 0.42, np.array([0.5, 1.0, 0.5]))
 _NOISE_GAIN = float(np.prod([(window**2).sum() for window in _WINDOWS]))
-APART = 1.0 / _NOISE_GAIN  # of filled bins: how many fade by themselves
+APART = 0.2  # share of neighbouring bins that fade by themselves, found from cubes drawn here
 _SPECTRUM = 64  # directions the demo looks at
 _NOISE_LEVEL = 46.0  # dB of the demo's own scale
 # How far the mean logarithm of exponential power lies below that of its mean: Euler's constant.
