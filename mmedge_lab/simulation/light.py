@@ -103,7 +103,7 @@ def _fog(limits: Range, random: np.random.Generator) -> float:
 
 
 # A camera at its most sensitive in a night without moon or lamps: grey levels are noise.
-_UNLIT = 0.004
+_UNLIT, _AMPLIFIED, _HAZE = 0.002, 6.0, 1000.0
 # How high above the horizon what dazzles is, rad: the sun, or by night what shines on the ground.
 _LOW_SUN, _HEADLAMP = (0.09, 0.2), (0.06, 0.1)
 
@@ -117,8 +117,11 @@ def hard_light(light: SceneLight, hard: Hardships, ahead: FloatArray, seed: int)
         light = replace(
             light, fog_visibility=hard.fog, sun=min(light.sun, 0.1), sky=light.sky[[0, 0]]
         )
-    if hard.unlit:
-        return replace(light, name='unlit', sun=0.0, ambient=_UNLIT, sky=np.full((2, 3), 1.0))
+    if hard.unlit:  # haze hides the clouds, and what little is left is amplified
+        return replace(
+            light, name='unlit', sun=0.0, ambient=_UNLIT, sky=np.ones((2, 3)),
+            fog_visibility=min(light.fog_visibility, _HAZE), noise=max(light.noise, _AMPLIFIED),
+        )  # fmt: skip
     if not hard.lens.glare:
         return light
     random = generator(seed, SeedStream.LENS, 1)
