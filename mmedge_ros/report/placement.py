@@ -71,7 +71,7 @@ def pair_tracks(distances: FloatArray, ignored: Mask) -> tuple[Places, Places]:
 
 
 @dataclass
-class Placement:
+class PlacementSums:
     """Sums over ``instants``: ``people`` in reach, of whom ``placed`` within 2 m.
 
     ``placed_by_range`` within 1 m, beyond 10 m within 10 % of their range; ``covered`` placed
@@ -124,7 +124,7 @@ def _share(above: float, below: float) -> float:
     return above / below if below else math.nan
 
 
-def placement_of(record: RunRecord, truth: GroundTruth) -> Placement:
+def placement_of(record: RunRecord, truth: GroundTruth) -> PlacementSums:
     """Judge what a run published by the truth of its recording.
 
     Instants are left out at which it is not known where the frame of the tracks is.
@@ -167,7 +167,7 @@ class _Judge:
     """Takes instants in order."""
 
     def __init__(self) -> None:
-        self.sums = Placement()
+        self.sums = PlacementSums()
         self._last: dict[int, int] = {}  # the track that placed a person last
         # By sensor and person: when it was last seen, and the track that placed it then.
         self._seen: dict[tuple[str, int], tuple[int, int | None]] = {}
