@@ -30,6 +30,7 @@ CONDITIONS = {
 _CHIRPS = ('iwr6843_sdk3_20hz', 'iwr1843_sdk3_20hz', 'iwr1642_sdk3_20hz', 'iwr1443_sdk2_20hz')
 _SHORT, _LONG = 3.0, 10.0  # s of silence in flights and on patrols
 _FOG = (10.0, 18.0)  # m
+_RELIEF = {'slope': 1.0, 'mixed': 0.3}  # share of it; elsewhere the ground is flat
 
 
 class Span(NamedTuple):
@@ -141,7 +142,7 @@ def draw_hardships(condition: str, seed: int, seconds: float) -> Hardships:
     return Hardships(
         condition,
         str(random.choice(_CHIRPS)),
-        relief=random.uniform(1.0, 3.0) if condition == 'slope' else random.uniform(0.1, 0.4),
+        relief=random.uniform(1.0, 3.0) * _RELIEF.get(condition, 0.0),
         estimator=_draw_estimator(drifts, seconds, random),
         posed=0.7 if condition == 'still' else 0.25,
         brown_out=random.uniform(15.0, 25.0),

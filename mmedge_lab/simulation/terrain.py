@@ -61,7 +61,7 @@ class Relief:
 
 def draw_terrain(hard: Hardships, surroundings: str, seed: int, axis: float) -> Relief | None:
     """Draw the ground of a hard flight that looks along ``axis`` rad; None where it is flat."""
-    if surroundings not in _OPEN:
+    if surroundings not in _OPEN or not hard.relief:
         return None
     random = generator(seed, SeedStream.TERRAIN)
     sloped = float(hard.condition == 'slope')
