@@ -3,7 +3,8 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -23,39 +24,32 @@ _TIMES = np.linspace(0.0, 1.0, 55)
 _HEIGHT, _DOWN = 5.0, 0.17  # m of the drone, rad of its radar
 
 
-class _Target(NamedTuple):
-    """A sphere 1 m up whose distance grows with time from 3 to 32 m."""
-
-    reflectivity: float
-    speed: float
-    id: int = 1
-    label: str = 'target'
-
-    def state(self, t: float) -> MoverState:
-        return MoverState(np.array([3.0 + 29.0 * t, 0, 0]), np.array([self.speed, 0, 0]), 0.0)
-
-    def body(self, t: float) -> Body:
-        centre, black = np.array([[3.0 + 29.0 * t, 0, 1.0]]), np.zeros((1, 3), np.uint8)
-        return Body(centre, self.state(t).velocity[None], np.full(1, 0.1), (0, 1), ('',), black)
-
-
-class _Hovering:
-    def state(self, _: float) -> DroneState:
-        pose = Transform(np.eye(3), np.array([0.0, 0.0, _HEIGHT]))
-        return DroneState(pose, np.zeros(3), np.zeros(3))
+def _target(reflectivity: float, speed: float) -> Any:
+    """Return a sphere 1 m up whose distance grows with time from 3 to 32 m."""
+    away, black = np.array([speed, 0, 0]), np.zeros((1, 3), np.uint8)
+    size = np.full(1, 0.1), (0, 1), ('',), black
+    return SimpleNamespace(
+        id=1,
+        label='target',
+        reflectivity=reflectivity,
+        state=lambda t: MoverState(np.array([3.0 + 29.0 * t, 0, 0]), away, 0.0),
+        body=lambda t: Body(np.array([[3.0 + 29.0 * t, 0, 1]]), away[None], *size),
+    )
 
 
 def _chances(chirps: str, decibel: float, speed: float) -> FloatArray:
     c, s = np.cos(_DOWN), np.sin(_DOWN)
     down = Transform(np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]), np.zeros(3))
-    mover, found = _Target(10.0 ** (0.1 * decibel), speed), []
+    hovers = DroneState(Transform(np.eye(3), np.array([0, 0, _HEIGHT])), np.zeros(3), np.zeros(3))
+    bare: Any = {'plants': (), 'lamps': (), 'buildings': (), 'terrain': None}
+    bare['movers'] = (_target(10.0 ** (0.1 * decibel), speed),)
+    bare['path'] = SimpleNamespace(state=lambda _: hovers)
+    found = []
     for seed in range(6):
-        world = build_world('meadow_day_middle', seed, 1.0, condition='dark')
+        world: Any = build_world('meadow_day_middle', seed, 1.0, condition='dark')
         rig, ground = replace(world.rig, radar_pose=down), replace(world.ground, strips=())
-        world = replace(world, rig=rig, ground=ground, movers=(mover,), plants=(), terrain=None)
-        assert world.hard is not None
         hard = replace(world.hard, chirps=chirps)
-        radar = RadarSimulator(replace(world, path=_Hovering(), hard=hard, lamps=(), buildings=()))
+        radar = RadarSimulator(replace(world, rig=rig, ground=ground, hard=hard, **bare))
         found.append([radar.detection_probability(float(t))[1] for t in _TIMES])
     return np.asarray(np.mean(found, axis=0), np.float64)
 
@@ -73,5 +67,4 @@ def draw(figure: Figure) -> None:
 
 
 if __name__ == '__main__':
-    picture = still_figure(Words(sys.argv[1], '', '', ''), draw, 7.2, 5.0)
-    Path(sys.argv[1]).write_bytes(picture.png)
+    Path(sys.argv[1]).write_bytes(still_figure(Words('', '', '', ''), draw, 7.2, 5.0).png)
