@@ -18,7 +18,7 @@ from mmedge_ros.sensing.simulated_board.frames import RecordedFrames
 
 CHIRPS = read_configuration(configurations_folder() / 'iwr1443_sdk2_20hz.cfg')
 INTEGERS = BoardIdentity(0x02010004, 0xA1443, velocity_step=1.0)
-POINTS = np.array([[0.5, 2.0, -0.25, -3.0, 14.2, 70.3], [0.0, 30.0, 0.0, 1.0, 9.9, 71.0]], 'f4')
+POINTS = np.array([[0.5, 2.0, -0.25, -3.0, 14.2, 70.3], [0.0, 40.0, 0.0, 1.0, 9.9, 71.0]], 'f4')
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -108,7 +108,7 @@ def test_velocities_are_added_where_a_configuration_gives_them(tmp_path: Path) -
         'snr_0p1dB': '',
         'noise_0p1dB': '',
     }
-    assert second['y_m'] == '30'
+    assert second['y_m'] == '40'
     decode_capture(capture, CHIRPS, table)
     (only,) = rows(table)
     assert float(only['doppler_mps']) == pytest.approx(-3 * CHIRPS.velocity_step, rel=1e-5)
