@@ -135,6 +135,8 @@ _SIDEWAYS, _LYING = 8.0, 15.0  # dB below upright from the front or behind
 _FAULTS = 0.04, math.radians(5.0)
 _WIND = (1.0, 6.0)  # leaves at 0.05 m/s in light air, 0.3 in a breeze
 _SHARED = 8  # range bins with one look at what hides the ground
+_ALONG = np.linspace(0.1, 0.95, 12)[:, None, None]  # where ground is looked for on the way
+_ROUGH = 0.3  # m by which its heights are off
 # Blades of four rotors beside the radar, 0.3 to 0.5 m away, flash at any speed.
 _FLASHES, _BLADE, _BLADE_SPEED = 8, 1e-3, 60.0  # m^2, m/s
 # Receivers hear the transmitters beside them as if plates stood 4 to 25 cm away; m^2 at 1 m.
@@ -230,6 +232,9 @@ class ChirpRadar:
         places = echoes.positions[::shared]
         share = 10.0 ** (-0.1 * self._sight.foliage(eye, places))
         share[self._sight.blocked(eye, places)] = 0.0
+        if self._world.terrain is not None:
+            way = eye + _ALONG * (places - eye)
+            share[(way[..., 2] < self._ground.height(way[..., :2]) - _ROUGH).any(axis=0)] = 0.0
         share = np.repeat(share, shared)[: len(echoes.reflectivity)]
         return echoes._replace(reflectivity=echoes.reflectivity * share)
 

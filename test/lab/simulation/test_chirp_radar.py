@@ -38,6 +38,11 @@ def returns(scene: World, count: int = 16) -> list[NDArray[np.float32]]:
     return [scan[np.linalg.norm(scan[:, :3], axis=1) > 1.0] for scan in found]
 
 
+class Bank:
+    def heights(self, places: FloatArray) -> FloatArray:
+        return np.where(np.abs(places[..., 0] - 6.0) < 1.0, 2.8, 0.0)
+
+
 def lying(x: float) -> StraightMover:
     def laid(spheres):  # type: ignore[no-untyped-def]
         return tuple((z - 0.9, side, ahead + 0.2, r) for ahead, side, z, r in spheres)
@@ -138,3 +143,5 @@ def test_who_lies_or_stands_sideways_fades_earlier_and_a_brown_out_hides_people(
     walking, now = person(1, 12.0, 0.0, velocity=(-1.3, 0.0)), (Span(0.0, 1.0),)
     assert chance(walking) > 0.9 > 0.2 > chance(walking, radar_weak=now, brown_out=20.0)
     assert chance(walking, radar_silent=now) == 0.0
+    behind_a_bank = replace(hard(walking), terrain=Bank())
+    assert RadarSimulator(behind_a_bank).detection_probability(0.5)[1] == 0.0
