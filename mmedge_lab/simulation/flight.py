@@ -52,7 +52,7 @@ from mmedge_lab.simulation.flight_schedule import (
     stamp_ns,
 )
 from mmedge_lab.simulation.hard_sensors import RANGE_POSE, InertialUnit, Rangefinder
-from mmedge_lab.simulation.hardships import Spans, within
+from mmedge_lab.simulation.hardships import Outages, within
 from mmedge_lab.simulation.odometry import Odometry
 from mmedge_lab.simulation.radar import RadarSimulator
 from mmedge_lab.simulation.reach import Reach
@@ -351,7 +351,7 @@ def _readings(
     make: FlightMessages,
     message: Callable[[int, Any], Any],
     reading: Callable[[float], Any],
-    stopped: Spans = (),
+    stopped: Outages = (),
 ) -> Iterator[FlightRecord]:
     """Return one record per instant: the ``message`` of a stamp (ns) and its ``reading``, if any.
 

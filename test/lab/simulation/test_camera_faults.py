@@ -14,7 +14,7 @@ import pytest
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator
 from mmedge_lab.simulation.camera_faults import CameraFaults
-from mmedge_lab.simulation.hardships import Hardships, LensFaults, Span, draw_hardships
+from mmedge_lab.simulation.hardships import Hardships, LensFaults, Outage, draw_hardships
 from mmedge_lab.simulation.light import hard_light
 from mmedge_lab.simulation.world import Mover, World
 from mmedge_ros.core.data_types import Box
@@ -31,7 +31,7 @@ def park(hard: Hardships, *movers: Mover) -> World:
 
 @cache
 def with_lens(covered: bool = False, dirt: float = 0.0, glare: float = 0.0) -> World:
-    spans = (Span(0.5, 2.0),) if covered else ()
+    spans = (Outage(0.5, 2.0),) if covered else ()
     hard = replace(CLEAR, lens=LensFaults(spans, dirt, glare))
     return park(hard, made.person(1, 8.0, 0.0))
 
@@ -113,7 +113,7 @@ def test_the_camera_is_clear_for_a_person_unless_something_hides_it() -> None:
 
     assert clear(None)
     assert clear(CLEAR)
-    silent = replace(CLEAR, camera_silent=(Span(0.5, 1.5),))
+    silent = replace(CLEAR, camera_silent=(Outage(0.5, 1.5),))
     assert [clear(silent, t) for t in (0.0, 1.0, 1.5)] == [True, False, True]
     assert not clear(with_lens(covered=True).hard)
     assert not clear(replace(CLEAR, unlit=True))

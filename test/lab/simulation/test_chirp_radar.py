@@ -10,7 +10,7 @@ from hand_made_world import Ball, StraightFlight, StraightMover, person, world
 from numpy.typing import NDArray
 
 from mmedge_lab.simulation import radar_ground
-from mmedge_lab.simulation.hardships import Span, draw_hardships
+from mmedge_lab.simulation.hardships import Outage, draw_hardships
 from mmedge_lab.simulation.radar import RadarSimulator, posture_loss
 from mmedge_lab.simulation.world import Mover, World
 from mmedge_ros.core.data_types import FloatArray
@@ -140,7 +140,7 @@ def test_who_lies_or_stands_sideways_fades_earlier_and_a_brown_out_hides_people(
     assert posture_loss(person(1, 9.0, 0.0, 0.5 * np.pi), 0.0, EYE) == pytest.approx(8.0)
     assert posture_loss(lying(9.0), 0.0, EYE) == pytest.approx(15.0)
     assert chance(person(1, 9.0, 0.0)) > 0.5 > 0.1 > chance(lying(9.0))
-    walking, now = person(1, 12.0, 0.0, velocity=(-1.3, 0.0)), (Span(0.0, 1.0),)
+    walking, now = person(1, 12.0, 0.0, velocity=(-1.3, 0.0)), (Outage(0.0, 1.0),)
     assert chance(walking) > 0.9 > 0.2 > chance(walking, radar_weak=now, brown_out=20.0)
     assert chance(walking, radar_silent=now) == 0.0
     behind_a_bank = replace(hard(walking), terrain=Bank())
