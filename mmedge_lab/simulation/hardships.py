@@ -33,17 +33,17 @@ _FOG = (10.0, 18.0)  # m
 _RELIEF = {'slope': 1.0, 'mixed': 0.3}  # share of it; elsewhere the ground is flat
 
 
-class Span(NamedTuple):
+class Outage(NamedTuple):
     """From ``begin`` to ``end`` s of a flight."""
 
     begin: float
     end: float
 
 
-Spans = tuple[Span, ...]
+Outages = tuple[Outage, ...]
 
 
-def within(spans: Spans, t: float) -> bool:
+def within(spans: Outages, t: float) -> bool:
     """Tell whether an instant, s, lies in one of the spans."""
     return any(begin <= t < end for begin, end in spans)
 
@@ -71,7 +71,7 @@ class EstimatorErrors:
 class LensFaults:
     """What is on the lens: ``covered`` when, and how much (0..1) ``dirt`` and ``glare``."""
 
-    covered: Spans = ()
+    covered: Outages = ()
     dirt: float = 0.0
     glare: float = 0.0
 
@@ -90,10 +90,10 @@ class Hardships:
     relief: float
     estimator: EstimatorErrors
     posed: float
-    camera_silent: Spans = ()
-    radar_silent: Spans = ()
-    radar_weak: Spans = ()
-    odometry_stopped: Spans = ()
+    camera_silent: Outages = ()
+    radar_silent: Outages = ()
+    radar_weak: Outages = ()
+    odometry_stopped: Outages = ()
     brown_out: float = 0.0
     lens: LensFaults = field(default_factory=LensFaults)
     fog: float = math.inf
@@ -125,7 +125,7 @@ def draw_hardships(condition: str, seed: int, seconds: float) -> Hardships:
     # On a patrol one after the other; in a flight there is one, and it begins when people are
     # followed.
     begins = seconds * np.array([0.3, 0.45, 0.6, 0.75, 0.9]) if is_mixed else [2.5] * 5
-    spans = [(Span(at, at + silence),) for at in np.add(begins, random.uniform(-0.5, 0.5, 5))]
+    spans = [(Outage(at, at + silence),) for at in np.add(begins, random.uniform(-0.5, 0.5, 5))]
     is_hit = {
         'camera_silent': is_mixed or (condition == 'silent' and kind == 0),
         'radar_silent': is_mixed or (condition == 'silent' and kind == 1),
@@ -154,14 +154,14 @@ def draw_hardships(condition: str, seed: int, seconds: float) -> Hardships:
 
 
 def _draw_lens(
-    condition: str, kind: int, covered: Spans, random: np.random.Generator
+    condition: str, kind: int, covered: Outages, random: np.random.Generator
 ) -> LensFaults:
     dirt, glare = random.uniform(0.5, 1.0, 2)
     if condition == 'mixed':
         return LensFaults(covered, 0.3 * dirt)
     if condition != 'lens':
         return LensFaults()
-    faults = (LensFaults((Span(1.5, math.inf),)), LensFaults(dirt=dirt), LensFaults(glare=glare))
+    faults = (LensFaults((Outage(1.5, math.inf),)), LensFaults(dirt=dirt), LensFaults(glare=glare))
     return faults[kind]
 
 
