@@ -8,13 +8,17 @@ returned of people beside what the link budget states.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Results, Row, Sums
+import numpy as np
+from numpy.typing import NDArray
+
+from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Results, Row, Sums, total_of
 from mmedge_lab.judging.bundle_cases import (
     CAMERA_ONLY,
     DETECTOR_ONLY,
@@ -29,7 +33,7 @@ from mmedge_lab.judging.encoded_flight import replay_encoded
 from mmedge_lab.judging.judged_flight import FlightOpener, JudgedFlight, bundle_about, bundle_of
 from mmedge_lab.rivals.mmedge.ground_plane import GroundPlaneEncoder, rangefinder
 from mmedge_lab.simulation.flight_folder import read_description
-from mmedge_ros.core.data_types import CAMERA, RADAR
+from mmedge_ros.core.data_types import CAMERA, RADAR, FloatArray
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.model_bundle import model_levels
 from mmedge_ros.replay.ground_truth import PERSON, GroundTruth
@@ -40,8 +44,14 @@ from mmedge_ros.report.truth_matching import ground_distances
 
 SHIPPED, RADAR_ALONE = 'shipped', 'radar alone'
 _DETECTION = "radar's detection of people by distance"
-# A return so near on the ground is taken for one of the body, m.
+# A return so near on the ground is taken for one of the body, m; those of clutter are counted as
+# near to places as far away, where nobody is, rad beside.
 _BODY, _BIN, _BINS = 1.0, 5.0, 10
+_APART, _BESIDE = 2.5, 0.25
+_TURNED = np.array(
+    [[math.cos(_BESIDE), math.sin(_BESIDE)], [-math.sin(_BESIDE), math.cos(_BESIDE)]]
+)
+_COUNTS = ('returned', 'stated', 'scans', 'clutter', 'beside')
 _FIGURES: Mapping[str, Figure] = {
     'reach': Figure('people in reach', 'people', 'instants', 2),
     'placed': Figure('placed', 'placed', 'people'),
@@ -56,6 +66,7 @@ _FIGURES: Mapping[str, Figure] = {
     'angle': Figure('error of foot, rad', 'angle', digits=4, quantile=0.5, scale=1.0 / 0.6745),
     'returned': Figure('returned', 'returned', 'scans'),
     'stated': Figure('stated', 'stated', 'scans'),
+    'clutter': Figure('by clutter alone', 'clutter', 'beside'),
 }
 
 
@@ -139,21 +150,37 @@ def world_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float]:
 
 
 def detection_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float]:
-    """Count people and scans by 5 m of range: with a return near the body, and as stated."""
+    """Count people and scans by 5 m of range: with a return near the body, and as stated.
+
+    People count who are apart from everything else that moves. ``clutter`` counts places
+    ``beside`` them with a return.
+    """
     sums: defaultdict[str, float] = defaultdict(float)
     for unit in record.features:
         frame, drone = truth.frame_at(unit.stamp_ns), truth.ego.at(unit.stamp_ns)
         if unit.modality != RADAR or frame is None or drone is None or record.radar_pose is None:
             continue
-        people = frame.select((frame.labels == PERSON) & (frame.radar > 0.0))
-        returns = drone.pose.compose(record.radar_pose).apply(unit.returns[:, :3])
-        near = ground_distances(people.positions[:, :2], returns[:, :2]) <= _BODY
+        places = frame.positions[:, :2]
+        alone = (ground_distances(places, places) <= _APART).sum(axis=1) == 1
+        people = frame.select((frame.labels == PERSON) & (frame.radar > 0.0) & alone)
+        pose = drone.pose.compose(record.radar_pose)
+        returns, eye = pose.apply(unit.returns[:, :3]), pose.translation[:2]
+        beside = eye + (people.positions[:, :2] - eye) @ _TURNED
+        empty = (ground_distances(beside, places) > _APART).all(axis=1)
+        near = _has_return(people.positions[:, :2], returns[:, :2])
+        vain = _has_return(beside, returns[:, :2])
         for number in range(_BINS):
             within = people.ranges // _BIN == number
-            sums[f'returned {number}'] += int(near[within].any(axis=1).sum())
+            sums[f'returned {number}'] += int(near[within].sum())
             sums[f'stated {number}'] += float(people.radar[within].sum())
             sums[f'scans {number}'] += int(within.sum())
+            sums[f'clutter {number}'] += int(vain[within & empty].sum())
+            sums[f'beside {number}'] += int((within & empty).sum())
     return dict(sums)
+
+
+def _has_return(places: FloatArray, returns: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray((ground_distances(places, returns) <= _BODY).any(axis=1))
 
 
 def _by_condition(conditions: Sequence[str], results: Results) -> dict[Row, Sequence[Sums]]:
@@ -164,10 +191,18 @@ def _by_condition(conditions: Sequence[str], results: Results) -> dict[Row, Sequ
             made[Row(name, group=condition)] = [of if c == condition else {} for c, of in flights]
     for number in range(_BINS):
         picked = [
-            {name: of.get(f'{name} {number}', 0.0) for name in ('returned', 'stated', 'scans')}
+            {name: total_of(of, f'{name} {number}') for name in _COUNTS}
             for of in results.get(RADAR_ALONE, ())
         ]
         if any(of['scans'] for of in picked):
             words = f'{number * _BIN:g} to {(number + 1) * _BIN:g} m'
-            made[Row(words, group=_DETECTION)] = picked
+            made[Row(words, group=_DETECTION)] = [_without_clutter(of, picked) for of in picked]
     return made
+
+
+def _without_clutter(flight: Sums, every: Sequence[Sums]) -> Sums:
+    """Take out the returns that clutter would have made near people on its own."""
+    beside = sum(total_of(of, 'beside') for of in every)
+    share = sum(total_of(of, 'clutter') for of in every) / beside if beside else 0.0
+    returned, scans = total_of(flight, 'returned'), total_of(flight, 'scans')
+    return {**flight, 'returned': (returned - share * scans) / max(1.0 - share, 1e-9)}

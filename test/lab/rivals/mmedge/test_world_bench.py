@@ -74,16 +74,23 @@ def test_people_stand_where_the_foot_of_the_box_meets_the_ground(
     assert encoder.errors == pytest.approx([0.0], abs=1e-9)
 
 
-def test_returns_near_bodies_are_counted_beside_what_is_stated() -> None:
-    """Two people at 12 m with one return between them, nearer to the first; scans see 0.8."""
-    people = [true_person(n, position=(12.0, 1.5 * n, 0.0)) for n in (0, 1)]
+def test_returns_near_bodies_are_counted_beside_what_is_stated_and_what_clutter_does() -> None:
+    """Two people at 12 and 14 m, apart from others; a return at the first, one beside the second.
+
+    Scans see 0.8 of both, and a third stands with a fourth, of whom nothing is counted.
+    """
+    places = ((12.0, 0.0, 0.0), (10.0, 9.0, 0.0), (12.0, -6.0, 0.0), (12.0, -7.0, 0.0))
+    people = [true_person(n, position=place) for n, place in enumerate(places)]
     truth = film(lambda _: [replace(one, radar=0.8) for one in people])
-    returns = np.array([[12.0, 0.4, 0.0, 0.0, 9.0]], np.float32)
+    beside = [
+        10.0 * math.cos(0.25) - 9.0 * math.sin(0.25),
+        10.0 * math.sin(0.25) + 9.0 * math.cos(0.25),
+    ]
+    returns = np.array([[12.0, 0.4, 0.0, 0.0, 9.0], [*beside, 0.0, 0.0, 9.0]], np.float32)
     record = run([])
     record.radar_pose = Transform.identity()
     record.features = [features(unit(20.0 * n + 5.0, RADAR), returns=returns) for n in range(5)]
     sums = detection_sums(record, truth)
-    assert [sums[f'{name} 2'] for name in ('scans', 'returned', 'stated')] == pytest.approx(
-        [10, 5, 8]
-    )
+    counted = [sums[f'{name} 2'] for name in ('scans', 'returned', 'stated', 'beside', 'clutter')]
+    assert counted == pytest.approx([10, 5, 8, 10, 5])
     assert sums['scans 1'] == 0
