@@ -20,13 +20,16 @@ _THERMAL = 10.0 * math.log10(1.380649e-23 * 300.0)  # dB of W/Hz
 _LOSS = 5.0
 _SIDELOBES = 20.0  # dB that one antenna loses at most: patches shine a little to all sides
 # By chip: dBi of one antenna, degrees to the side and up where it is 6 dB down (user's guides of
-# the BOOST and ISK boards), noise figure in dB (data sheets), points the demo keeps.
+# the BOOST and ISK boards), noise figure in dB (data sheets).
 _BOARDS = {
-    'xWR14': (10.5, 50.0, 20.0, 15.0, 100),
-    'xWR16': (9.0, 50.0, 20.0, 15.0, 100),
-    'xWR18': (10.5, 50.0, 20.0, 15.0, 500),
-    'xWR68': (7.0, 60.0, 20.0, 12.0, 500),
+    'xWR14': (10.5, 50.0, 20.0, 15.0),
+    'xWR16': (9.0, 50.0, 20.0, 15.0),
+    'xWR18': (10.5, 50.0, 20.0, 15.0),
+    'xWR68': (7.0, 60.0, 20.0, 12.0),
 }
+# Points the demo keeps: MMW_MAX_OBJ_OUT up to SDK 2; DPC_OBJDET_MAX_NUM_OBJECTS of SDK 3, which is
+# the same with and without the accelerator.
+_POINTS, _POINTS_SDK_3 = 100, 500
 # Where the elements of a transmitter (its bit) begin, in half wavelengths to the left and up: a
 # row of eight, and with three transmitters four more above its middle.
 _PLACES = {2: {1: (0, 0), 2: (4, 0)}, 3: {1: (0, 0), 4: (4, 0), 2: (2, 1)}}
@@ -58,7 +61,7 @@ class RadarLink:
         self.chirps = chirps
         self.shape = (chirps.range_bins, chirps.velocity_bins)
         chip = chirps.platform[:5] if chirps.platform[:5] in _BOARDS else 'xWR18'
-        gain, azimuth, elevation, noise, most = _BOARDS[chip]
+        gain, azimuth, elevation, noise = _BOARDS[chip]
         self._widths = np.radians([azimuth, elevation])
         wavelength = SPEED_OF_LIGHT / chirps.profile.centre_frequency
         sampled = chirps.chirps_per_transmitter * chirps.profile.sampling_time
@@ -73,11 +76,10 @@ class RadarLink:
         self.rows = np.repeat([row for _, row in places], count)
         turn = 4.0 * math.pi / wavelength * chirps.chirp_time
         self.phase_rate = turn * np.repeat(np.arange(turns), count)
+        most = _POINTS_SDK_3 if chirps.dialect is Dialect.SDK_3 else _POINTS
         fits = (n for n in range(most) if chirps.active_time + chirps.uart_time(n) < chirps.period)
         self.most = max(fits, default=0)
-        # The chips with an accelerator count 512 to 6 dB, the other sums 256 over its antennas.
-        unit = 6.0 / (256.0 * len(self.rows) if chip == 'xWR16' else 512.0)
-        self.thresholds = tuple(self._threshold(numbers, unit) for numbers in self._all('cfarCfg'))
+        self.thresholds = tuple(self._threshold(numbers, chip) for numbers in self._all('cfarCfg'))
         self._limits()
 
     def power(self, reflectivity: FloatArray, distance: FloatArray, ray: FloatArray) -> FloatArray:
@@ -87,12 +89,19 @@ class RadarLink:
         gain = self.snr_at_1m - 2.0 * np.minimum(loss, _SIDELOBES)
         return np.asarray(reflectivity * 10.0 ** (0.1 * gain) / distance**4, np.float64)
 
-    def _threshold(self, numbers: tuple[float, ...], unit: float) -> Threshold:
+    def _threshold(self, numbers: tuple[float, ...], chip: str) -> Threshold:
         """Read cfarCfg: decibels from SDK 3.2 on, before that a logarithm in fixed point."""
         plain = self.chirps.dialect is Dialect.PLAIN
         axis, mode, window, guard, _, cyclic, level = numbers[0 if plain else 1 :][:7]
-        if self.chirps.dialect is not Dialect.SDK_3 or level > 100.0:
-            level *= unit
+        is_new = self.chirps.dialect is Dialect.SDK_3
+        if not is_new or level > 100.0:
+            # xWR16 with SDK 1 and 2 sums 256 to 6 dB over its antennas (user's guide of SDK 1.2).
+            # The accelerator's sum (config_hwa_util.c of the demo for xWR14), as SDK 3, counts
+            # 512 and divides by the next power of two: TI's mmWave demo visualizer 3.
+            antennas = len(self.rows)
+            share = antennas / 2.0 ** math.ceil(math.log2(antennas))
+            is_sum = chip == 'xWR16' and not is_new
+            level *= 6.0 / (256.0 * antennas if is_sum else 512.0 * share)
         return Threshold(int(axis), int(mode), int(window), int(guard), cyclic != 0, level)
 
     def _limits(self) -> None:
