@@ -65,8 +65,8 @@ def test_thresholds_and_lists_are_those_of_the_demo_for_each_sdk() -> None:
         return [round(rule.decibel, 3) for rule in link(*arguments).thresholds]
 
     # Twelve antennas fill a sum of sixteen to three quarters, eight one of eight.
-    assert decibels(CHIRPS) == [20.0]
-    assert decibels(CHIRPS, 'frameCfg 0 2', 'frameCfg 0 1') == [15.0]
+    assert decibels(CHIRPS) == [15.0]
+    assert decibels(CHIRPS, 'frameCfg 0 2', 'frameCfg 0 1') == [11.25]
     assert decibels('iwr1642_sdk2_20hz') == [15.0, 15.0]
     assert decibels('iwr1642_sdk3_20hz') == [15.0, 15.0]
     assert decibels('iwr1642_sdk3_20hz', ' 15 1\n', ' 1280 1\n') == [15.0, 15.0]
@@ -95,7 +95,7 @@ def test_wrapped_speed_turns_the_angle_by_the_phase_between_transmitters() -> No
 
 def test_people_in_one_azimuth_cell_merge_and_apart_are_two() -> None:
     def per_scan(cosine: float) -> float:
-        pair = [ball(10.0 * np.sqrt(1 - s * s), 10.0 * s) for s in (-cosine, cosine)]
+        pair = [ball(15.0 * np.sqrt(1 - s * s), 15.0 * s) for s in (-cosine, cosine)]
         return float(np.mean([len(scan) for scan in returns(hard(*pair, height=ALOFT), 30)]))
 
     # A cell of eight elements is 0.25 wide.
@@ -136,9 +136,8 @@ def test_the_drones_own_speed_smears_the_ground_over_doppler() -> None:
         assert speeds.max() == pytest.approx(-flown * flat * np.cos(np.radians(72.9)), abs=0.01)
 
 
-# The closed form takes neighbours at their mean: 20 dB in one pass are passed a little oftener.
-@pytest.mark.parametrize(('chirps', 'error'), [(CHIRPS, 0.15), ('iwr6843_sdk3_20hz', 0.1)])
-def test_people_are_returned_as_often_as_the_budget_says(chirps: str, error: float) -> None:
+@pytest.mark.parametrize('chirps', [CHIRPS, 'iwr6843_sdk3_20hz'])
+def test_people_are_returned_as_often_as_the_budget_says(chirps: str) -> None:
     places = [(r, 0.5 * (-1) ** i * r) for i, r in enumerate(np.arange(5.5, 26.0, 2.4))]
     people = [person(i, x, y, np.arctan2(y, x), (-1.3, 0.0)) for i, (x, y) in enumerate(places)]
     radar = RadarSimulator(scene := hard(*people, chirps=chirps))
@@ -151,8 +150,8 @@ def test_people_are_returned_as_often_as_the_budget_says(chirps: str, error: flo
         hits[:] = (apart < 0.8).any(axis=0)
     for low in range(5, 30, 5):
         chosen = (ranges >= low) & (ranges < low + 5)
-        assert found[:, chosen].mean() == pytest.approx(stated[chosen].mean(), abs=error)
-    assert stated[0] > 0.9 > stated[-1] + 0.3
+        assert found[:, chosen].mean() == pytest.approx(stated[chosen].mean(), abs=0.1)
+    assert stated[0] > 0.95 > stated[-1] + 0.3
 
 
 def test_who_lies_or_stands_sideways_fades_earlier_and_a_brown_out_hides_people() -> None:
@@ -162,7 +161,7 @@ def test_who_lies_or_stands_sideways_fades_earlier_and_a_brown_out_hides_people(
     assert posture_loss(person(1, 9.0, 0.0), 0.0, EYE) == pytest.approx(0.0, abs=1e-3)
     assert posture_loss(person(1, 9.0, 0.0, 0.5 * np.pi), 0.0, EYE) == pytest.approx(8.0)
     assert posture_loss(lying(9.0), 0.0, EYE) == pytest.approx(15.0)
-    assert chance(person(1, 8.0, 0.0)) > 0.5 > 0.1 > chance(lying(8.0))
+    assert chance(person(1, 9.0, 0.0)) > 0.5 > 0.1 > chance(lying(9.0))
     walking, now = person(1, 12.0, 0.0, velocity=(-1.3, 0.0)), (Outage(0.0, 1.0),)
     assert chance(walking) > 0.9 > 0.2 > chance(walking, radar_weak=now, brown_out=20.0)
     assert chance(walking, radar_silent=now) == 0.0

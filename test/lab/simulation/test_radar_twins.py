@@ -82,6 +82,7 @@ def test_one_person_who_exercises_in_a_room(data_folder: Path) -> None:
     for old, new in (
         ('0 77 20 7 40 0 0 18 1 128 4000', '0 77 7.3 2 57.1 0 0 70 1 128 2333'),
         ('0 2 32 0 50', '0 2 16 0 33.333'),
+        ('0 2 8 4 3 0 960', '0 2 8 4 3 0 1280'),
         ('peakGrouping 1 1 1 1 114', 'peakGrouping 1 0 1 1 126'),
     ):
         text = text.replace(old, new)
