@@ -119,6 +119,8 @@ def test_the_camera_is_clear_for_a_person_unless_something_hides_it() -> None:
     assert not clear(replace(CLEAR, unlit=True))
     fog = replace(CLEAR, fog=12.0)
     assert [clear(fog, distance=d) for d in (11.0, 13.0)] == [True, False]
+    sliver = Box(639.8, 200.0, 640.0, 240.0)  # at the picture's edge
+    assert CameraFaults(replace(made.park(), hard=CLEAR)).clear(1.0, sliver, 5.0)
 
 
 def test_who_lies_mostly_in_dirt_or_in_the_dazzling_disc_is_not_clear() -> None:
