@@ -124,7 +124,7 @@ def _replayed(strategy: Strategy, level: str, of: JudgedFlight, on_ground: bool 
     sums: Sums = world_sums(record, of.truth)
     if ground:
         return {**sums, 'angle': ground.errors[::10]}
-    return {**sums, **detection_sums(record, of.truth)} if strategy is RADAR_ONLY else sums
+    return {**sums, **detection_sums(record, of.truth)} if strategy == RADAR_ONLY else sums
 
 
 def _before(folder: Path, of: JudgedFlight) -> Sums:
