@@ -1,4 +1,4 @@
-"""What a camera's lens does to hard flights, and of whom its pictures can show anything."""
+"""What is on the lens in hard flights, and whether a person can be seen through it."""
 
 from __future__ import annotations
 
@@ -54,8 +54,7 @@ class CameraFaults:
             return True
         x0, y0, x1, y1 = (round(edge) for edge in box)
         # Of what is less than half a pixel wide or high, the next one.
-        camera = self._world.rig.camera
-        x0, y0 = min(x0, camera.width - 1), min(y0, camera.height - 1)
+        x0, y0 = min(x0, self._size[0] - 1), min(y0, self._size[1] - 1)
         kept = self.kept(t, (slice(y0, max(y1, y0 + 1)), slice(x0, max(x1, x0 + 1))))
         return bool((kept < _BLIND).mean() <= 0.5)
 

@@ -113,7 +113,7 @@ def send_in(
 ) -> None:
     """Let a third of those who walk begin out of view, where the stage can be reached from.
 
-    Whoever walks beside one of them comes along, and somebody is always in view.
+    Whoever walks beside one of them comes along, and at least one person is always in view.
     """
     starts = np.array([w.start for w in crowd.walkers])
     bearings, reaches = _seen_from(track, starts)

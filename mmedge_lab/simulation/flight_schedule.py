@@ -29,7 +29,7 @@ class Report(NamedTuple):
 
 
 ODOMETRY_REPORT, BATTERY_REPORT, SYSTEM_REPORT = Report(0.01, 36), Report(0.1, 37), Report(0.2, 38)
-INERTIAL_REPORT, RANGE_REPORT = Report(0.005, 39), Report(0.05, 40)  # of hard flights
+INERTIAL_REPORT, RANGE_REPORT = Report(0.005, 41), Report(0.05, 42)  # of hard flights
 
 
 class Instants(NamedTuple):

@@ -100,24 +100,16 @@ class Hardships:
     unlit: bool = False
 
 
-def require_condition(name: str) -> None:
-    """Refuse what is no condition.
-
-    :raises SimulationError: naming the nearest one
-    """
-    if name not in CONDITIONS:
-        near = difflib.get_close_matches(name, CONDITIONS, n=1, cutoff=0.0)[0]
-        raise SimulationError(
-            f'unknown condition {name!r}; the nearest is {near!r} of {", ".join(CONDITIONS)}'
-        )
-
-
 def draw_hardships(condition: str, seed: int, seconds: float) -> Hardships:
     """Draw what a flight of that condition has to bear.
 
     :raises SimulationError: for an unknown condition
     """
-    require_condition(condition)
+    if condition not in CONDITIONS:
+        near = difflib.get_close_matches(condition, CONDITIONS, n=1, cutoff=0.0)[0]
+        raise SimulationError(
+            f'unknown condition {condition!r}; the nearest is {near!r} of {", ".join(CONDITIONS)}'
+        )
     random = generator(seed, SeedStream.HARDSHIP)
     kind = int(random.integers(3))
     is_mixed = condition == 'mixed'

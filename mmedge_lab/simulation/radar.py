@@ -139,14 +139,14 @@ _ALONG = np.linspace(0.1, 0.95, 12)[:, None, None]  # where ground is looked for
 _ROUGH = 0.3  # m by which its heights are off
 # Blades of four rotors beside the radar, 0.3 to 0.5 m away, flash at any speed.
 _FLASHES, _BLADE, _BLADE_SPEED = 8, 1e-3, 60.0  # m^2, m/s
-# Receivers hear the transmitters beside them as if plates stood 4 to 25 cm away; m^2 at 1 m.
+# Transmitters couple into the receivers like plates 4 to 25 cm away; m^2 at 1 m.
 _COUPLED, _COUPLING = np.linspace(0.04, 0.25, 6), 1e-4
 
 
 def posture_loss(mover: Mover, t: float, eye: FloatArray) -> float:
-    """Return dB by which a mover's cross-section falls short: people sideways, and who lie.
+    """Return dB by which a mover's cross-section falls short: of people sideways or lying.
 
-    Who lies is low for his or her length. Anything else has its cross-section from every side.
+    A body that is low for its length lies. Other movers have one cross-section from every side.
     """
     if mover.label != 'person':
         return 0.0
@@ -249,7 +249,7 @@ class ChirpRadar:
     def _near_field(
         self, pose: Transform, velocity: FloatArray, random: np.random.Generator
     ) -> Echoes:
-        """Return flashes of the rotors, and the transmitters heard directly."""
+        """Return flashes of the rotors, and what transmitters couple into the receivers."""
         flashes = _FLASHES if velocity.any() else 0  # a rig that stands still has no rotors
         coupled = len(_COUPLED)
         side = random.choice((-0.98, 0.98), flashes), random.uniform(-0.7, 0.7, coupled)

@@ -1,4 +1,4 @@
-"""Ground as a radar hears it: every range ring and direction sends something back."""
+"""Ground clutter of a radar: every range ring and direction sends something back."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.flight_path import FlownTrack, smooth_step
 from mmedge_lab.simulation.hardships import Hardships
 from mmedge_lab.simulation.scenario import SeedStream, generator
@@ -60,11 +61,21 @@ class Relief:
 
 
 def draw_terrain(hard: Hardships, surroundings: str, seed: int, axis: float) -> Relief | None:
-    """Draw the ground of a hard flight that looks along ``axis`` rad; None where it is flat."""
-    if surroundings not in _OPEN or not hard.relief:
+    """Draw the ground of a hard flight that looks along ``axis`` rad; None where it is flat.
+
+    :raises SimulationError: for a slope where the ground is level
+    """
+    sloped = hard.condition == 'slope'
+    if surroundings not in _OPEN:
+        if sloped:
+            raise SimulationError(
+                f'the ground of a {surroundings} is level; for the condition slope name a '
+                f'scenario of {" or ".join(_OPEN)}'
+            )
+        return None
+    if not hard.relief:
         return None
     random = generator(seed, SeedStream.TERRAIN)
-    sloped = float(hard.condition == 'slope')
     uphill, *turns = random.uniform(-math.pi, math.pi, 4)
     bank = random.uniform(0.5, 1.5)
     return Relief(

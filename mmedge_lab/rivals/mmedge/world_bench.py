@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mmedge_lab.judging.accuracy_sums import state_sums
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Results, Row, Sums, total_of
 from mmedge_lab.judging.bundle_cases import (
     CAMERA_ONLY,
@@ -61,7 +62,7 @@ _FIGURES: Mapping[str, Figure] = {
     'gospa': Figure('GOSPA per person, m', 'gospa', 'people', 2),
     'worth': Figure('worth', 'cost', 'people', offset=1.0, scale=-1.0 / MISS),
     'coverage': Figure('coverage', 'covered', 'placed'),
-    'streaming_iou': Figure('streaming IoU, 20 px up', 'overlap', 'streamed'),
+    'streaming_iou': Figure('streaming IoU, 20 px up', 'overlap_20px', 'people_20px'),
     # 0.67 deviations hold half of what is normal.
     'angle': Figure('error of foot, rad', 'angle', digits=4, quantile=0.5, scale=1.0 / 0.6745),
     'returned': Figure('returned', 'returned', 'scans'),
@@ -138,14 +139,12 @@ def _before(folder: Path, of: JudgedFlight) -> Sums:
 
 def world_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float]:
     """Return the sums of a run that the figures are quotients of."""
-    placement, stream = placement_of(record, truth), stream_samples(record, truth)
-    tall = stream.overlaps[stream.heights >= 20.0]
+    placement = placement_of(record, truth)
     return {
+        **state_sums(stream_samples(record, truth)),
         **{name: float(value) for name, value in asdict(placement).items()},
         'gospa': placement.gospa,
         'cost': placement.cost,
-        'streamed': float(len(tall)),
-        'overlap': float(tall.sum()),
     }
 
 
@@ -168,13 +167,13 @@ def detection_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float]:
         beside = eye + (people.positions[:, :2] - eye) @ _TURNED
         empty = (ground_distances(beside, places) > _APART).all(axis=1)
         near = _has_return(people.positions[:, :2], returns[:, :2])
-        vain = _has_return(beside, returns[:, :2])
+        by_clutter = _has_return(beside, returns[:, :2])
         for number in range(_BINS):
             within = people.ranges // _BIN == number
             sums[f'returned {number}'] += int(near[within].sum())
             sums[f'stated {number}'] += float(people.radar[within].sum())
             sums[f'scans {number}'] += int(within.sum())
-            sums[f'clutter {number}'] += int(vain[within & empty].sum())
+            sums[f'clutter {number}'] += int(by_clutter[within & empty].sum())
             sums[f'beside {number}'] += int((within & empty).sum())
     return dict(sums)
 

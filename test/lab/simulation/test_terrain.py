@@ -8,6 +8,7 @@ import hand_made_world as made
 import numpy as np
 import pytest
 
+from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator
 from mmedge_lab.simulation.ground_depth import GroundDepth
@@ -46,6 +47,11 @@ def test_the_drone_keeps_off_sloping_ground_on_which_all_that_grows_stands(seed:
     assert all(p.base == world.terrain.heights(p.position) for p in world.plants)
     places = np.array([world.path.state(t).pose.translation for t in (0.0, 2.0, 4.0)])
     assert (places[:, 2] - world.terrain.heights(places[:, :2])).min() > 1.7
+
+
+def test_a_slope_is_refused_where_the_ground_is_level() -> None:
+    with pytest.raises(SimulationError, match='scenario of meadow or park'):
+        build_world('street_day_near', 1, 4.0, condition='slope')
 
 
 def test_a_mover_stands_on_the_slope_with_each_foot_and_climbs_with_it() -> None:
