@@ -53,7 +53,7 @@ class CameraFaults:
         if box is None:
             return True
         x0, y0, x1, y1 = (round(edge) for edge in box)
-        # Of what is less than half a pixel wide or high, the next one.
+        # A box that rounds to no pixel at all is judged by the nearest one.
         x0, y0 = min(x0, self._size[0] - 1), min(y0, self._size[1] - 1)
         kept = self.kept(t, (slice(y0, max(y1, y0 + 1)), slice(x0, max(x1, x0 + 1))))
         return bool((kept < _BLIND).mean() <= 0.5)
