@@ -17,6 +17,8 @@ from ros_installed import HAS_ROS
 from tries import tries
 from typer.testing import CliRunner
 
+from mmedge_ros.ros.graph.middleware_files import left_behind, remove_unused
+
 ROOT = Path(__file__).resolve().parent.parent
 
 LONGEST = (
@@ -145,6 +147,12 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr('mmedge_ros.report.figures.draw_figures', lambda *_: [])
     monkeypatch.setattr('mmedge_ros.commands.replay_run.run_pictures', lambda *_: NO_PICTURES)
+
+
+def pytest_sessionfinish() -> None:
+    """Remove what processes that tests killed left in shared memory, as the next graph would."""
+    if 'PYTEST_XDIST_WORKER' not in os.environ:
+        remove_unused(left_behind())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
