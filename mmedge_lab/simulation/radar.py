@@ -13,6 +13,7 @@ from mmedge_lab.simulation.radar_cube import (
     APART,
     LOG_MEAN,
     bins,
+    group_peak,
     mean_power,
     measure,
     reference,
@@ -191,7 +192,8 @@ class ChirpRadar:
         """Return what `RadarSimulator` does, in closed form.
 
         An echo's power in each cell is exponential (Swerling's first case) above noise and
-        clutter and has to pass every threshold; neighbouring cells fade mostly together.
+        clutter and has to pass every threshold; neighbouring cells fade mostly together. A
+        group of cells returns what is strongest in it: a mover, another one, or clutter.
         """
         found = {mover.id: 0.0 for mover in self._world.movers}
         if not found or within(self._hard.radar_silent, t):
@@ -202,14 +204,15 @@ class ChirpRadar:
         movers = [self._movers([m], t, pose.translation)[0] for m in self._world.movers]
         heard = [self._signals(t, pose, velocity, echoes) for echoes in movers]
         powers = [mean_power(signals, self.link) for signals in heard]
-        level = 10.0 * np.log10(background + np.sum(powers, axis=0))
+        every = background + np.sum(powers, axis=0)
+        level = 10.0 * np.log10(every)
         rules = [reference(level, rule) + rule.decibel for rule in self.link.thresholds]
         needed = 10.0 ** (0.1 * (np.max(rules, axis=0) + LOG_MEAN))
         needed[~sent_cells(self.link)] = np.inf
         for mover, signals, power in zip(self._world.movers, heard, powers, strict=True):
             place = np.unique(bins(signals, self.link)[0])
-            # What clutter alone would have returned is not the mover's.
-            own = power / np.maximum(background + power - 1.0, 1e-12)
+            own, others = (group_peak(of, self.link) for of in (power, every - power - 1.0))
+            own /= np.maximum(own + others, 1e-12)
             chance = own * np.exp(-needed / (background + power))
             missed = np.sort(1.0 - chance.ravel()[place[place >= 0]])
             found[mover.id] = 1.0 - float(np.prod(missed[:1]) * np.prod(missed[1:] ** APART))

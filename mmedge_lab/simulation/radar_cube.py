@@ -63,6 +63,17 @@ def sent_cells(link: RadarLink) -> NDArray[np.bool_]:
     return near[:, None] & (speed >= link.speeds[0]) & (speed <= link.speeds[1])
 
 
+def group_peak(level: FloatArray, link: RadarLink) -> FloatArray:
+    """Return the highest level of each cell (range, Doppler) and of those it is grouped with.
+
+    Of a group the board sends the peak only.
+    """
+    around = [level]
+    for axis, is_grouped in enumerate(link.grouping):
+        around += [np.roll(level, by, axis) for by in (1, -1) if is_grouped]
+    return np.asarray(np.max(around, axis=0), np.float64)
+
+
 def measure(
     signals: Signals, link: RadarLink, channels: NDArray[Any], random: np.random.Generator
 ) -> NDArray[np.float32]:
@@ -76,9 +87,7 @@ def measure(
     found = sent_cells(link)
     for rule, neighbours in zip(link.thresholds, around, strict=True):
         found &= level > neighbours + rule.decibel
-    for axis, is_grouped in enumerate(link.grouping):
-        if is_grouped:
-            found &= level >= np.maximum(np.roll(level, 1, axis), np.roll(level, -1, axis))
+    found &= level >= group_peak(level, link)
     row, column = np.nonzero(found)
     cell, left, up = _directions(cube[row, column], link)
     kept = np.sort(np.argsort(-level[row, column][cell], kind='stable')[: link.most])

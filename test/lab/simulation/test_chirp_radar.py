@@ -102,6 +102,17 @@ def test_people_in_one_azimuth_cell_merge_and_apart_are_two() -> None:
     assert per_scan(0.05) < 1.1 < 1.15 < per_scan(0.25)
 
 
+def test_in_a_group_with_a_stronger_one_somebody_is_returned_as_seldom_as_stated() -> None:
+    weak = replace(ball(12.0, -9.0), id=2, reflectivity=1.5)
+    stated, found = [], []
+    for apart in (0.3, 1.0):
+        scene = hard(weak, ball(12.0 + apart, 9.0), height=ALOFT)
+        stated.append(RadarSimulator(scene).detection_probability(0.0)[2])
+        found.append(np.mean([(scan[:, 1] < -5.0).any() for scan in returns(scene, 60)]))
+    assert found == pytest.approx(stated, abs=0.12)
+    assert 2.0 * stated[0] < stated[1]
+
+
 def test_only_boards_with_three_transmitters_tell_elevation() -> None:
     for chirps, least, most in (('iwr1642_sdk3_20hz', 0.0, 0.0), (CHIRPS, 1.5, 3.0)):
         scene = hard(ball(12.0, up=2.0), height=ALOFT, chirps=chirps)
