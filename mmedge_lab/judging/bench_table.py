@@ -116,6 +116,7 @@ def bench_table(name: str, bench: Bench, judged: Judged, command: str = '') -> d
                     'digits': f.digits,
                     'relative': f.relative,
                     'shown': f.shown,
+                    'compared': f.compared,
                 }
                 for key, f in bench.figures.items()
                 if key in known
@@ -206,7 +207,7 @@ def shown_tables(content: Mapping[str, Any]) -> Iterator[ShownTable]:
             against = {
                 r['name']: r['against'][reference] for r in rows if reference in r['against']
             }
-            columns = _columns(content, list(against.values()))
+            columns = _columns(content, list(against.values()), 'compared')
             ways = {
                 key: 'ratio' if of['relative'] else 'difference' for key, of in columns.items()
             }
@@ -228,13 +229,13 @@ def shown_tables(content: Mapping[str, Any]) -> Iterator[ShownTable]:
 
 
 def _columns(
-    content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], only: str = ''
+    content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], only: str
 ) -> dict[str, Any]:
     """Return the figures that some row has, of those with the property ``only``."""
     return {
         key: of
         for key, of in content['figures'].items()
-        if any(key in row for row in rows) and (not only or of[only])
+        if any(key in row for row in rows) and of.get(only, True)
     }
 
 

@@ -54,7 +54,7 @@ _TURNED = np.array(
 )
 _COUNTS = ('returned', 'stated', 'scans', 'clutter', 'beside')
 _FIGURES: Mapping[str, Figure] = {
-    'reach': Figure('people in reach', 'people', 'instants', 2),
+    'reach': Figure('people in reach', 'people', 'instants', 2, compared=False),
     'placed': Figure('placed', 'placed', 'people'),
     'placed_by_range': Figure('placed, 1 m or 10 %', 'placed_by_range', 'people'),
     'false_per_minute': Figure('false per minute', 'false_tracks', 'instants', 1, scale=6000.0),

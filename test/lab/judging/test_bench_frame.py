@@ -31,7 +31,7 @@ from mmedge_lab.judging.run_bench import Judged, judge
 
 FIGURES = {
     'share': Figure('share', 'hits', 'all'),
-    'lost': Figure('lost', 'hits', 'all', offset=1.0, scale=-1.0),
+    'lost': Figure('lost', 'hits', 'all', offset=1.0, scale=-1.0, compared=False),
     'time': Figure('ms', 'seconds', scale=1e3, digits=0, relative=True),
     'median': Figure('median', 'errors', quantile=0.5),
 }
@@ -230,7 +230,9 @@ def test_pages_hold_every_figure_of_the_table(tmp_path: Path) -> None:
     assert '&lt;b&gt;' in page
     assert json.loads((tmp_path / 'example.json').read_text()) == content
     assert (tmp_path / 'example.md').read_text() == markdown
-    assert [t.title for t in shown_tables(content)][1] == 'against ours'
+    values, against = shown_tables(content)
+    assert (against.title, against.head) == ('against ours', ('', 'share, difference'))
+    assert len(values.head) == len(against.head) + 1
 
 
 def test_rows_and_inputs_that_are_not_there_are_named() -> None:
