@@ -108,7 +108,7 @@ def test_a_killed_or_stopped_node_is_started_again_and_heals_the_graph(graph: Gr
     assert len(bystander.decisions) > decided
     for message in bystander.decisions:
         check_decision(message)
-    assert len(graph.events) == 2 * 5
+    assert len(graph.events) == 2 * 5, '\n'.join(graph.events)
 
     # One that was stopped, as by a debugger, is killed and started again.
     graph.events.clear()
