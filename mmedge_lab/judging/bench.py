@@ -38,8 +38,8 @@ class Figure(NamedTuple):
 
     Without ``below`` it is the mean over subjects. With a ``quantile`` (0..1) it is that of the
     values in ``above``, pooled over subjects. A ``relative`` figure is compared with a reference
-    by quotient, any other by difference. One that is not ``shown`` is only compared, one that is
-    not ``compared``, because every row has the same, only shown.
+    by quotient, any other by difference. One that is not ``shown`` is only compared; one that is
+    not ``compared`` is only shown, as every row has the same value.
     """
 
     title: str

@@ -235,7 +235,7 @@ def _columns(
     return {
         key: of
         for key, of in content['figures'].items()
-        if any(key in row for row in rows) and of.get(only, True)
+        if any(key in row for row in rows) and of[only]
     }
 
 

@@ -192,8 +192,9 @@ class ChirpRadar:
         """Return what `RadarSimulator` does, in closed form.
 
         An echo's power in each cell is exponential (Swerling's first case) above noise and
-        clutter and has to pass every threshold; neighbouring cells fade mostly together. A
-        group of cells returns what is strongest in it: a mover, another one, or clutter.
+        clutter and has to pass every threshold; neighbouring cells fade mostly together. Of
+        grouped cells the strongest alone is sent; the mover's share of their power is its
+        chance to be that one.
         """
         found = {mover.id: 0.0 for mover in self._world.movers}
         if not found or within(self._hard.radar_silent, t):

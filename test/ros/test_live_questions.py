@@ -178,7 +178,7 @@ def test_a_model_answers_and_describes_and_its_claim_ends_within_its_lease_when_
     with short_folder() as folder, started(model=f'unix:{folder}/fake.sock', **describing):
         with listening(folder, says):
             asker = Asker(bystander)
-            # Not before it was shown those who walk: the rows of these would count as theirs.
+            # Only now: the asker waits for a number of rows, and these rows would count too.
             node.create_timer(0.05, lambda: tracks.publish(decision_now()))
             node.create_timer(0.3, lambda: tracks.publish(broken))
             said = asker.ask(PEOPLE)

@@ -102,7 +102,7 @@ def test_people_in_one_azimuth_cell_merge_and_apart_are_two() -> None:
     assert per_scan(0.05) < 1.1 < 1.15 < per_scan(0.25)
 
 
-def test_in_a_group_with_a_stronger_one_somebody_is_returned_as_seldom_as_stated() -> None:
+def test_an_echo_grouped_with_a_stronger_one_is_returned_as_seldom_as_stated() -> None:
     weak = replace(ball(12.0, -9.0), id=2, reflectivity=1.5)
     stated, found = [], []
     for apart in (0.3, 1.0):
