@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from mmedge_ros.report.page import render_page
 from mmedge_ros.report.report_files import write_files
 
 _DIGITS = 5
+_ESTIMATE = re.compile(r'\{\s+"value": [^{}]*\}')
 _NOTHING = '–'
 _END = '<!-- What stands above this line is made anew; what stands below it is kept. -->'
 
@@ -296,8 +298,10 @@ def write_table(content: Mapping[str, Any], folder: Path) -> None:
         tables=tuple(shown_tables(content)),
     )
     files = {f'{name}.md': table_markdown(content).encode(), f'{name}.html': page.encode()}
-    files[f'{name}.json'] = f'{json.dumps(content, indent=1, allow_nan=False)}\n'.encode()
-    write_files(folder, files)
+    # An estimate a line, so that people can read and compare what is kept.
+    spread = json.dumps(content, indent=1, allow_nan=False)
+    text = _ESTIMATE.sub(lambda found: ' '.join(found[0].split()), spread)
+    write_files(folder, files | {f'{name}.json': f'{text}\n'.encode()})
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
