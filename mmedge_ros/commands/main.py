@@ -141,6 +141,7 @@ def main() -> None:
         if not stopping.received:
             raise
         # Unwound in the middle of something, the stack may end in another error than ours.
+        stopping.ignore_signals()
         say('stopped')
         raise stopping.Stopped(128 + stopping.received[0]) from err
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from typing import NoReturn
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 received: list[int] = []
 
 
@@ -14,8 +16,14 @@ class Stopped(SystemExit):
 
 def catch_signals() -> None:
     """Let signals stop the command; also Ctrl-C, which Python ignores if started with &."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _SIGNALS:
         signal.signal(number, _stop)
+
+
+def ignore_signals() -> None:
+    """Let no further signal break into the end of the interpreter, which would show it."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def check() -> None:

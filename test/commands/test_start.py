@@ -30,6 +30,15 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 main()
 """
+INTERRUPTED_TWICE = """
+import atexit, os, signal
+from mmedge_ros.commands import main
+def interrupt(**_):
+    os.kill(os.getpid(), signal.SIGINT)
+atexit.register(interrupt)
+main.app = interrupt
+main.main()
+"""
 
 
 @pytest.fixture
@@ -63,6 +72,10 @@ def test_an_interrupt_from_before_the_interpreter_was_there_ends_it_without_a_tr
 
 def test_an_interrupt_in_the_middle_of_an_import_ends_it_without_a_traceback() -> None:
     assert interrupted('-c', INTERRUPTED_IMPORT, before=lambda: None) == STOPPED
+
+
+def test_a_second_interrupt_at_the_very_end_changes_nothing() -> None:
+    assert interrupted('-c', INTERRUPTED_TWICE, before=lambda: None) == STOPPED
 
 
 @pytest.mark.usefixtures('_handler')
