@@ -1,9 +1,7 @@
-"""What `mmedge lab evaluate-bundle` does: judge a bundle, or a detector alone, on flights."""
+"""What `mmedge lab evaluate-bundle` does: judge a bundle on flights."""
 
 from __future__ import annotations
 
-import json
-import math
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -58,15 +56,6 @@ def evaluate_bundle(
         bool,
         flag('--enter', 'enter what configurations are worth into BUNDLE, to be chosen by'),
     ] = False,
-    pictures: Annotated[
-        int,
-        option(
-            '--pictures',
-            'N',
-            'judge the detector alone, on about so many pictures; it may be a weight file',
-            min=0,
-        ),
-    ] = 0,
     out: Annotated[Path, option('--out', 'FOLDER', 'folder of the report')] = Path(
         'out/evaluate-bundle'
     ),
@@ -76,14 +65,10 @@ def evaluate_bundle(
     Every figure has a 95 % interval from drawing seeds anew. What was judged before is kept:
     a run that is cut short goes on where it was.
     """
-    if enter and (pictures or levels or configurations is Configurations.FULL):
+    if enter and (levels or configurations is Configurations.FULL):
         raise typer.BadParameter(
-            '--enter needs every configuration; leave out --levels, --configurations and '
-            '--pictures'
+            '--enter needs every configuration; leave out --levels and --configurations'
         )
-    if pictures:
-        _evaluate_detector(bundle, flights, most, pictures, levels, out)
-        return
     with plain_errors():
         from mmedge_lab.judging.bench import few
         from mmedge_lab.judging.bundle_evaluation import NAME, EvaluationRequest
@@ -118,35 +103,3 @@ def evaluate_bundle(
             enter_accuracy(request.bundle, content)
             say(f'accuracies are entered into {request.bundle}')
     typer.echo(out / f'{NAME}.html')
-
-
-def _evaluate_detector(
-    detector: str, flights: Path, most: int, pictures: int, level: str, out: Path
-) -> None:
-    """Judge a detector of any origin by its boxes in single pictures."""
-    with plain_errors():
-        from mmedge_lab.judging.bench import few
-        from mmedge_lab.simulation.flight_folder import flights_in
-        from mmedge_lab.training.detector_evaluation import evaluate_detector
-        from mmedge_ros.commands.tables import add_row, new_table, print_parts
-        from mmedge_ros.encoding.bundle.default_model import default_detector
-        from mmedge_ros.report.report_files import write_files
-
-        path, chosen = default_detector(detector), few(flights_in(flights), most)
-        with StatusLine(f'judging {path.name}') as line:
-            accuracy = evaluate_detector(path, chosen, pictures, level, line.advance)
-        content = {'detector': path.name, 'set': flights.name, **accuracy.as_json()}
-        text = json.dumps(content, indent=2, allow_nan=False) + '\n'
-        write_files(out, {'detector.json': text.encode()})
-    say(
-        f'{accuracy.people} people in {accuracy.pictures} pictures, '
-        f'{accuracy.detect_ms:.1f} ms for each'
-    )
-    table = new_table('', 'people', 'number', 'mAP50', 'recall', 'precision')
-    for stratum in accuracy.strata:
-        if stratum.people:
-            figures = stratum.ap50, stratum.recall, stratum.precision
-            shown = ('-' if math.isnan(figure) else f'{figure:.3f}' for figure in figures)
-            add_row(table, f'{stratum.group}: {stratum.name}', stratum.people, *shown)
-    print_parts(table)
-    typer.echo(out / 'detector.json')

@@ -13,6 +13,7 @@ import typer
 from mmedge_lab.commands.bench_run import bench
 from mmedge_lab.commands.demo import demo
 from mmedge_lab.commands.evaluate_bundle import evaluate_bundle
+from mmedge_lab.commands.judge_detector import judge_detector
 from mmedge_lab.commands.model_build import build
 from mmedge_lab.commands.model_quantize import quantize
 from mmedge_lab.commands.replay_set import replay_set
@@ -80,6 +81,7 @@ lab_app = CommandGroup(
 lab_app.command('bench')(bench)
 lab_app.command('replay-set')(replay_set)
 lab_app.command('evaluate-bundle')(evaluate_bundle)
+lab_app.command('judge-detector')(judge_detector)
 lab_app.command('mot')(mot)
 lab_app.add_typer(model_app, name='model')
 lab_app.add_typer(train_app, name='train')

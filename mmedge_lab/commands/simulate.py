@@ -63,9 +63,12 @@ def simulate(
             '--set',
             'NAME',
             'a whole set: train, validation, calibration, test, final, long, hard_PART or '
-            'patrol_PART; scenes: the pictures that detectors learn from',
+            'patrol_PART; scenes, hard_scenes: the pictures that detectors learn from',
         ),
     ] = '',
+    first: Annotated[
+        int, option('--first', 'N', 'only the first so many of a set; 0: all', min=0)
+    ] = 0,
     jobs: Annotated[
         int, option('--jobs', 'N', 'flights of a set at once; 0: one per processor', min=0)
     ] = 1,
@@ -81,13 +84,15 @@ def simulate(
         raise typer.BadParameter(
             '--set decides on scenarios, seconds and seeds, and writes whole flights'
         )
-    if jobs != 1 and not standard_set:
-        raise typer.BadParameter('--jobs belongs to --set; one flight uses every processor')
+    if (jobs != 1 or first) and not standard_set:
+        raise typer.BadParameter(
+            '--jobs and --first belong to --set; one flight uses every processor'
+        )
     with plain_errors():
-        if standard_set == 'scenes':
-            _simulate_scenes(out, jobs)
+        if standard_set.endswith('scenes'):
+            _simulate_scenes(out, standard_set, first, jobs)
         elif standard_set:
-            _simulate_set(out, standard_set, jobs)
+            _simulate_set(out, standard_set, first, jobs)
         else:
             _simulate_one(
                 out,
@@ -149,11 +154,11 @@ def _simulate_one(
     typer.echo(out)
 
 
-def _simulate_set(out: Path, name: str, jobs: int) -> None:
+def _simulate_set(out: Path, name: str, first: int, jobs: int) -> None:
     from mmedge_lab.simulation.flight_set import simulate_set
     from mmedge_lab.simulation.standard_sets import standard_set
 
-    flights = standard_set(name)
+    flights = standard_set(name)[: first or None]
     with StatusLine(f'{name} set') as line:
         folders = simulate_set(
             out,
@@ -165,13 +170,18 @@ def _simulate_set(out: Path, name: str, jobs: int) -> None:
         typer.echo(folder)
 
 
-def _simulate_scenes(out: Path, jobs: int) -> None:
-    from mmedge_lab.simulation.standard_sets import SCENES
+def _simulate_scenes(out: Path, name: str, first: int, jobs: int) -> None:
+    from mmedge_lab.simulation import SimulationError
+    from mmedge_lab.simulation.standard_sets import SCENES, hard_scene_set, scene_set
     from mmedge_lab.training.scene_pictures import write_scene_pictures
     from mmedge_ros.replay.ground_truth import PERSON
 
-    with StatusLine('scenes') as line:
-        pictures = write_scene_pictures(out, SCENES, jobs, line.advance)
+    sets = {'scenes': scene_set, 'hard_scenes': hard_scene_set}
+    if name not in sets:
+        raise SimulationError(f'unknown set {name!r}; of scenes there are {" and ".join(sets)}')
+    with StatusLine(name) as line:
+        planned = sets[name](first or SCENES)
+        pictures = write_scene_pictures(out, planned, jobs, line.advance)
     people = pictures.objects[PERSON]
     say(f'{len(pictures)} pictures with {people} people; next: mmedge lab train detector')
     typer.echo(out)

@@ -56,14 +56,17 @@ class Part(Enum):
     AGGREGATION = 'aggregation'
 
 
-PicturesArgument = Annotated[
-    Path,
+DataArgument = Annotated[
+    list[Path],
     argument(
-        'PICTURES',
-        'of mmedge simulate --set scenes, or your own: images/NAME.jpg beside labels/NAME.txt',
+        'DATA...',
+        'pictures with labels, in any mix: of mmedge simulate --set scenes, folders with '
+        'images/NAME.jpg beside labels/NAME.txt, data.yaml as ultralytics has it, COCO .json',
         exists=True,
-        file_okay=False,
     ),
+]
+AttributionOption = Annotated[
+    str, option('--attribution', 'TEXT', 'what the licences of the pictures ask to be said')
 ]
 NarrowOption = Annotated[
     Path, option('--narrow', 'BUNDLE', 'detector of --width narrow', exists=True)
@@ -81,7 +84,7 @@ def train() -> None:
 
 @train_app.command('detector')
 def detector(
-    pictures: PicturesArgument,
+    data: DataArgument,
     out: OutOption,
     validation: ValidationOption = None,
     epochs: Annotated[
@@ -106,11 +109,27 @@ def detector(
             exists=True,
         ),
     ] = None,
+    keep: Annotated[
+        float,
+        option(
+            '--keep',
+            'SHARE',
+            'share of the weights of --begin-with to keep, so that less is forgotten',
+            min=0.0,
+            max=0.9,
+        ),
+    ] = 0.0,
+    rate: Annotated[
+        float, option('--rate', 'RATE', 'learning rate of a batch of 16', min=1e-6, max=0.1)
+    ] = 2e-3,
+    attribution: AttributionOption = '',
 ) -> None:
     """Train the small detector on pictures with labels and write it as a bundle.
 
-    It finds people, cyclists, cars and dogs. The same seed on the same machine gives the same
-    network. A training that was cut short goes on where it was.
+    It finds people, cyclists, cars and dogs. Of several kinds of pictures each is drawn by the
+    square root of its size, and a class that nobody labelled in one of them is not unlearned. The
+    same seed on the same machine gives the same network. A training that was cut short goes on
+    where it was.
     """
     with plain_errors():
         from mmedge_lab.training.detector_training import DetectorSettings, train_detector
@@ -123,15 +142,18 @@ def detector(
             width=width.value,
             precision=fastest_precision(),
             batch=batch,
+            learning_rate=rate,
+            kept=keep,
         )
         with StatusLine(f'training {out.name}') as line:
             metrics = train_detector(
-                pictures,
+                data,
                 out.absolute(),
                 line.advance,
                 validation=validation,
                 settings=settings,
                 begin_with=begin_with,
+                attribution=attribution,
             )
     for name, figures in metrics.items():
         say(
@@ -144,22 +166,25 @@ def detector(
 
 @train_app.command('levels')
 def levels(
-    pictures: PicturesArgument,
+    data: DataArgument,
     narrow: NarrowOption,
     wide: WideOption,
     out: OutOption,
     validation: ValidationOption = None,
+    attribution: AttributionOption = '',
 ) -> None:
     """Join two trained detectors into a bundle with the levels small, medium and large.
 
-    Small and medium are the narrow one at 416x320 and 640x480, large is the wide one. PICTURES
-    are what they were trained on.
+    Small and medium are the narrow one at 416x320 and 640x480, large is the wide one. DATA are
+    what they were trained on.
     """
     with plain_errors():
         from mmedge_lab.training.detector_training import join_levels
 
         with StatusLine(f'joining {out.name}') as line:
-            metrics = join_levels(pictures, narrow, wide, out.absolute(), line.advance, validation)
+            metrics = join_levels(
+                data, narrow, wide, out.absolute(), line.advance, validation, attribution
+            )
     for level, by_set in metrics.items():
         for name, figures in by_set.items():
             say(

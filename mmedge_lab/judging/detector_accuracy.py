@@ -40,6 +40,10 @@ _RANGES = (0.0, 10.0, 20.0, 30.0, math.inf)
 # A hand behind a leaf does not make a person hidden.
 _UNHIDDEN = 0.95
 _DIGITS = 4
+_UNKNOWN = '?'
+
+
+Watch = Callable[[Image, TrueFrame, Sequence[Detection]], None]
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,9 @@ class DetectorAccuracy:
 
     ``map50`` is the average precision for people of at least 8 px, ``map50_20px``,
     ``recall_20px`` and ``precision_20px`` are for those of at least 20 px, as are the strata
-    that are none of size. ``detect_ms`` is the median time of a picture, decoding not included.
+    that are none of size. ``boxes`` counts detections with a score of at least 0.25, and
+    ``on_nobody`` those that touch no person at all. ``detect_ms`` is the median time of a
+    picture, decoding not included.
     """
 
     pictures: int
@@ -73,6 +79,8 @@ class DetectorAccuracy:
     map50_20px: float
     recall_20px: float
     precision_20px: float
+    boxes: int
+    on_nobody: int
     detect_ms: float
     strata: tuple[StratumAccuracy, ...]
 
@@ -109,6 +117,7 @@ class _Candidate(NamedTuple):
     height: float
     people: tuple[int, ...]
     ignored: bool
+    on_nobody: bool
     conditions: Conditions
 
 
@@ -131,10 +140,12 @@ def judge_detector(
     detector: Detector,
     pictures: Iterable[tuple[Image, TrueFrame]],
     clock: Callable[[], float] = time.perf_counter,
+    watch: Watch = lambda *_: None,
 ) -> DetectorAccuracy:
     """Run a detector on pictures and compare what it finds with the truth.
 
     :param detector: opened with a score threshold near 0, or average precision is cut short
+    :param watch: gets every picture with what is true and what was found of people
     :raises EncodingError: if it fails on a picture
     """
     rows: list[_People] = []
@@ -145,13 +156,16 @@ def judge_detector(
         begun = clock()
         detections = detector.detect(image).detections
         durations.append(clock() - begun)
-        candidates += _candidates(truth, [d for d in detections if d.label == PERSON], known)
+        people_found = [d for d in detections if d.label == PERSON]
+        candidates += _candidates(truth, people_found, known)
+        watch(image, truth, people_found)
         rows.append(_rows(truth.select(counted_people(truth))))
         known += len(rows[-1].heights)
     candidates.sort(key=lambda c: -c.score)
     people = _People(*(np.concatenate(c) for c in zip(_NOBODY, *rows, strict=True)))
     strata = tuple(_judged(stratum, candidates) for stratum in _strata(people))
     whole, tall = strata[0], strata[1]
+    shown = [c for c in candidates if c.score >= SCORE]
     return DetectorAccuracy(
         len(durations),
         whole.people,
@@ -159,6 +173,8 @@ def judge_detector(
         tall.ap50,
         tall.recall,
         tall.precision,
+        len(shown),
+        sum(c.on_nobody for c in shown),
         1e3 * float(np.median(durations)) if durations else math.nan,
         strata,
     )
@@ -179,7 +195,7 @@ def average_precision(right: Sequence[bool], people: int) -> float:
 
 
 def _rows(people: TrueFrame) -> _People:
-    conditions = (np.full(len(people.ids), text or '?') for text in people.conditions)
+    conditions = (np.full(len(people.ids), text or _UNKNOWN) for text in people.conditions)
     return _People(people.heights, people.visibility, people.ranges, *conditions)
 
 
@@ -188,8 +204,12 @@ def _candidates(
 ) -> Iterator[_Candidate]:
     """Yield the detections of one picture; its people have the places from ``known`` on."""
     boxes = np.array([d.box for d in detections], np.float64).reshape(-1, 4)
+    uncounted = truth.boxes[uncounted_people(truth)]
+    uncounted = uncounted[np.isfinite(uncounted).all(axis=1)]
     overlaps = intersection_over_union(boxes, truth.boxes[counted_people(truth)])
-    ignored = covered_boxes(boxes, truth.boxes[uncounted_people(truth)])
+    ignored = covered_boxes(boxes, uncounted)
+    beside = intersection_over_union(boxes, uncounted)
+    touching: Mask = np.asarray(np.concatenate((overlaps, beside), axis=1).any(axis=1))
     for row, detection in enumerate(detections):
         order = np.argsort(-overlaps[row], kind='stable')
         met = (int(place) for place in order if overlaps[row, place] >= MINIMUM_IOU)
@@ -198,6 +218,7 @@ def _candidates(
             detection.box.height,
             tuple(known + place for place in met),
             bool(ignored[row]),
+            not bool(touching[row]),
             truth.conditions,
         )
 
@@ -211,8 +232,10 @@ def _strata(people: _People) -> Iterator[_Stratum]:
         yield _Stratum('size', _span(low, high), mask, (low, high))
     for field in Conditions._fields:
         column = getattr(people, field)
-        for name in sorted(set(column.tolist())):
+        for name in sorted(set(column.tolist()) - {_UNKNOWN}):
             yield _Stratum(field, name, tall & (column == name), field=field)
+    if not np.isfinite(people.ranges).any():
+        return  # of single pictures nothing else is known
     for low, high in pairwise(_RANGES):
         mask = tall & (people.ranges >= low) & (people.ranges < high)
         yield _Stratum('range', _span(low, high, 'm'), mask, judged=False)

@@ -12,14 +12,21 @@ import itertools
 from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.flight_set import PlannedFlight
 from mmedge_lab.simulation.hardships import CONDITIONS
-from mmedge_lab.simulation.scenario import DISTANCES, LIGHTS, SURROUNDINGS, Scenario, scenarios
+from mmedge_lab.simulation.scenario import (
+    DISTANCES,
+    LIGHTS,
+    SURROUNDINGS,
+    Scenario,
+    find_scenario,
+    scenarios,
+)
 
 # The test set varies one thing at a time from here.
 BASELINE = Scenario('street', 'day', 'middle')
 
 # First seeds of the sets, so far apart that no two sets share one.
 _TRAIN, _VALIDATION, _CALIBRATION, _TEST_HARD = 1000, 2300, 3000, 4100
-_FINAL, _SCENES = 4200, 100_000
+_FINAL, _SCENES, _HARD_SCENES = 4200, 100_000, 200_000
 # So many scenes are in the set that detectors learn from, 40 of each scenario.
 SCENES = 2400
 # A hover with a cyclist and a dog, a take-off at which the radar stutters, and cars passing.
@@ -163,6 +170,24 @@ def scene_set(count: int = SCENES) -> tuple[PlannedFlight, ...]:
     # 37 and 60 share no divisor: neighbours differ in everything.
     turns = (known[37 * number % len(known)] for number in range(count))
     return _numbered(list(turns), _SCENES, 8.0)
+
+
+# What a camera shows otherwise than in an easy world.
+_SEEN_CONDITIONS = ('slope', 'still', 'fog', 'lens', 'dark')
+
+
+def hard_scene_set(count: int = SCENES) -> tuple[PlannedFlight, ...]:
+    """Return the first scenes of the same kind in which cameras fail and people do not walk."""
+    made = []
+    for number, scene in enumerate(scene_set(count)):
+        condition = _SEEN_CONDITIONS[number % len(_SEEN_CONDITIONS)]
+        scenario = find_scenario(scene.scenario)
+        if condition == 'slope':
+            scenario = scenario._replace(surroundings=_RELIEF[number % len(_RELIEF)])
+        scenario = scenario._replace(light=_LIGHT_OF.get(condition, scenario.light))
+        flight = _flight(scenario, _HARD_SCENES + number, scene.seconds)
+        made.append(flight._replace(condition=condition))
+    return tuple(made)
 
 
 def standard_set(name: str) -> tuple[PlannedFlight, ...]:

@@ -1,4 +1,4 @@
-"""Batches of training pictures: placed, scaled, mirrored, relit, and four put into one.
+"""Batches of training pictures: placed, scaled, mirrored, relit, spoilt, and four put into one.
 
 What is cut off by the border, or shrinks below what can be seen, becomes *ignored*: neither an
 object to find nor background. Everything depends on the generator passed in and on nothing else.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -28,7 +28,9 @@ class Augmentation:
     """How much pictures are changed; ``mosaic`` is the share made of four others.
 
     Scales are factors on the scale at which the detector gets a picture. ``aimed`` is the share
-    of pictures placed so that some object is in them.
+    of pictures placed so that some object is in them. ``whole`` is the share of batches with a
+    quarter of the pictures at twice the size: in no other are people seen from nearby. ``grey``,
+    ``blurred``, ``noisy`` and ``packed`` (as JPEG) are shares of pictures.
     """
 
     smallest: float = 0.55
@@ -39,6 +41,11 @@ class Augmentation:
     gain: float = 0.3  # of brightness, natural logarithm
     gamma: float = 0.3  # exponent, natural logarithm
     tint: float = 0.1  # of each colour, natural logarithm
+    whole: float = 0.25
+    grey: float = 0.15
+    blurred: float = 0.1
+    noisy: float = 0.15
+    packed: float = 0.25
 
 
 Size = tuple[int, int]
@@ -80,7 +87,7 @@ class BatchSource:
 
         :raises TrainingError: if a picture is missing or damaged
         """
-        order = np.random.default_rng((self.seed, epoch)).permutation(len(self.pictures)).tolist()
+        order = self.pictures.drawn(np.random.default_rng((self.seed, epoch)))
 
         def made(place: int) -> Batch:
             numbers = order[place * self.batch : (place + 1) * self.batch]
@@ -90,12 +97,16 @@ class BatchSource:
 
     def _batch(self, epoch: int, place: int, numbers: Sequence[int], mosaic: bool) -> Batch:
         settings = self.augmentation if mosaic else replace(self.augmentation, mosaic=0.0)
+        crop = self.crop
+        if np.random.default_rng((self.seed, epoch, place)).random() < settings.whole:
+            crop = 2 * crop[0], 2 * crop[1]
+            numbers = numbers[: -(-len(numbers) // 4)]
         # Mosaics take their parts from the batch: reading a picture takes longer than the rest.
         loaded = [self.pictures.load(number) for number in numbers]
         made = []
         for position in range(len(loaded)):
             rng = np.random.default_rng((self.seed, epoch, place, position))
-            made.append(Augmenter(self.size, self.crop, settings, rng)(loaded, position))
+            made.append(Augmenter(self.size, crop, settings, rng)(loaded, position))
         return joined(made)
 
 
@@ -121,7 +132,8 @@ class Augmenter(NamedTuple):
             made = self._mosaic([pictures[place] for place in (number, *others)])
         else:
             made = self._placed(pictures[number], self.crop)
-        return made._replace(image=_relit(made.image, self.settings, rng))
+        relit = _relit(made.image, self.settings, rng)
+        return made._replace(image=_spoilt(relit, self.settings, rng))
 
     def _placed(self, picture: Labelled, crop: Size) -> Labelled:
         """Cut a part out of a picture, scaled and perhaps mirrored."""
@@ -216,6 +228,30 @@ def _relit(image: Picture, settings: Augmentation, rng: np.random.Generator) -> 
     levels = np.linspace(0.0, 1.0, 256)[:, None] ** exponent * gains
     table = np.clip(255.0 * levels + 0.5, 0.0, 255.0).astype(np.uint8)
     return np.asarray(cv2.LUT(image, table.reshape(1, 256, 3)), np.uint8)
+
+
+def _spoilt(picture: Picture, settings: Augmentation, rng: np.random.Generator) -> Picture:
+    """Take away colour, sharpness and quiet, as cheap cameras, thermal ones and radio do."""
+    grey, blurred, noisy, packed = rng.random(4) < (
+        settings.grey,
+        settings.blurred,
+        settings.noisy,
+        settings.packed,
+    )
+    made: Any = picture
+    if grey:
+        made = cv2.cvtColor(cv2.cvtColor(made, cv2.COLOR_BGR2GRAY), cv2.COLOR_GRAY2BGR)
+    if blurred:
+        made = cv2.GaussianBlur(made, (0, 0), rng.uniform(0.4, 1.6))
+    if noisy:
+        noise = rng.normal(0.0, rng.uniform(2.0, 12.0), (*made.shape[:2], 1 if grey else 3))
+        made = np.clip(made + noise, 0.0, 255.0).astype(np.uint8)
+    if packed:
+        quality = int(rng.integers(25, 90))
+        made = cv2.imdecode(
+            cv2.imencode('.jpg', made, (cv2.IMWRITE_JPEG_QUALITY, quality))[1], cv2.IMREAD_COLOR
+        )
+    return np.asarray(made, np.uint8)
 
 
 def joined(samples: Sequence[Labelled]) -> Batch:

@@ -18,10 +18,10 @@ from mmedge_lab.judging.measured_accuracy import without_entry
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, LEVELS
 from mmedge_lab.training.network_export import ExportCheck
-from mmedge_lab.training.picture_set import CLASSES
+from mmedge_lab.training.picture_sources import CLASSES
 from mmedge_ros import __version__
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.encoding.bundle.model_bundle import REAL, SIMULATED
+from mmedge_ros.encoding.bundle.model_bundle import BOTH, REAL, SIMULATED
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.feature_grid import GRID_FORMAT
 from mmedge_ros.report.report_files import write_files
@@ -142,10 +142,12 @@ def data_facts(flights: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     :param flights: see ``picture_set.describe_flight``
     """
     described = list(flights)
-    scenes = [flight for flight in described if 'scenes' in flight]
-    if scenes:
+    pictures = [of for of in described if 'scenes' in of or 'pictures' in of]
+    if len(pictures) == 1:
         # Drawn from the standard seeds, see `standard_sets.scene_set`.
-        return {name: value for flight in scenes for name, value in flight.items()}
+        return dict(pictures[0])
+    if pictures:
+        return {'sets': [dict(of) for of in pictures]}
     scenarios = Counter(str(flight.get('scenario', flight['name'])) for flight in described)
     return {
         'flights': len(described),
@@ -155,9 +157,12 @@ def data_facts(flights: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def domain_of(flights: Iterable[Mapping[str, Any]]) -> str:
+def domain_of(made_from: Sequence[Mapping[str, Any]]) -> str:
     """Return the domain of the pictures that were learned from."""
-    return SIMULATED if all('simulator' in flight for flight in flights) else REAL
+    simulated = {'simulator' in described for described in made_from}
+    if len(simulated) > 1:
+        return BOTH
+    return SIMULATED if True in simulated else REAL
 
 
 def export_facts(check: ExportCheck) -> dict[str, Any]:

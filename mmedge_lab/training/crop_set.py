@@ -25,6 +25,7 @@ from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator, as_jpeg
 from mmedge_lab.simulation.flight_set import PlannedFlight
 from mmedge_lab.simulation.scenario import LIGHTS, find_scenario
+from mmedge_lab.simulation.standard_sets import scene_set
 from mmedge_lab.simulation.world import LABELS
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.scene_pictures import SCENES_EACH, draw_scenes, instants
@@ -124,7 +125,7 @@ def write_crops(
     """
     files = [_file(folder, first) for first in range(0, scenes, SCENES_EACH)]
     draw_scenes(
-        scenes,
+        scene_set(scenes),
         partial(_write_group, folder),
         jobs,
         report,

@@ -1,4 +1,8 @@
-"""Evaluates detectors, whatever made them, on flights with ground truth; needs no torch."""
+"""Evaluates detectors, whatever made them, on what is known of pictures; needs no torch.
+
+Pictures come from flights with ground truth, or from a set with labels (`picture_sources`), where
+a source stands for the surroundings, and the light is told from the picture itself.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mmedge_lab.judging.detector_accuracy import DetectorAccuracy, judge_detector
+import numpy as np
+
+from mmedge_lab.judging.detector_accuracy import DetectorAccuracy, Watch, judge_detector
+from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import Report, TrainingError
+from mmedge_lab.training.picture_set import PictureSet, open_pictures
+from mmedge_lab.training.picture_sources import CLASSES, JUDGED, is_source
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.detector import DetectorParameters
@@ -17,7 +26,7 @@ from mmedge_ros.replay import BagError
 from mmedge_ros.replay.bag import Bag
 from mmedge_ros.replay.bag_storage import TopicInfo
 from mmedge_ros.replay.bag_topics import choose_topics
-from mmedge_ros.replay.ground_truth import PERSON, TrueFrame
+from mmedge_ros.replay.ground_truth import PERSON, Conditions, TrueFrame
 from mmedge_ros.replay.recorded_truth import read_truth
 from mmedge_ros.replay.wire_formats import header_stamp_ns
 from mmedge_ros.sensing import SensingError
@@ -27,6 +36,7 @@ from mmedge_ros.sensing.camera.image import Picture, decode_image
 _LOWEST_SCORE = 0.01
 # Neighbouring pictures hardly differ: more of them cost time and add nothing.
 PICTURES = 1500
+_DARK = 60.0  # mean of a picture, of 255
 _DIGITS = 4
 
 
@@ -38,15 +48,60 @@ class LabelledPicture(NamedTuple):
 
 
 def labelled_pictures(
-    flights: Sequence[Path], pictures: int, on_share: OnShare = lambda _: None
+    places: Sequence[Path], pictures: int, on_share: OnShare = lambda _: None
 ) -> Iterator[LabelledPicture]:
-    """Yield pictures spread evenly over flights: at least so many, where there are as many.
+    """Yield pictures spread evenly over flights, or over sets of pictures with labels.
 
-    Damaged pictures, and those whose stamp no true scene belongs to, are passed over.
+    At least so many, where there are as many. Damaged pictures of flights, and those whose stamp
+    no true scene belongs to, are passed over.
 
-    :raises TrainingError: if a flight has no ground truth
-    :raises BagError: if one cannot be read or has no camera
+    :raises TrainingError: if a flight has no ground truth, or a set cannot be used
+    :raises SimulationError: if a folder holds neither
+    :raises BagError: if a flight cannot be read or has no camera
     """
+    sets = [place for place in places if is_source(place)]
+    if sets:
+        known = open_pictures(*sets, part=JUDGED)
+        step = max(len(known) // max(pictures, 1), 1)
+        for number in range(0, len(known), step):
+            yield _labelled(known, number)
+            on_share((number + 1) / len(known))
+    flights = [flight for place in places if place not in sets for flight in flights_in(place)]
+    if flights:
+        yield from _of_flights(flights, pictures, on_share)
+
+
+def _labelled(pictures: PictureSet, number: int) -> LabelledPicture:
+    image, objects, ignored = pictures.load(number)
+    rows = np.concatenate((objects, ignored))
+    nowhere = np.full((len(rows), 3), np.nan)
+    return LabelledPicture(
+        image,
+        TrueFrame(
+            np.arange(len(rows)),
+            np.array([CLASSES[int(label)] for label in rows[:, 0]], np.str_),
+            rows[:, 1:].astype(np.float64),
+            np.repeat((1.0, 0.0), (len(objects), len(ignored))),
+            nowhere,
+            nowhere,
+            nowhere[:, 0],
+            np.ones(len(rows), np.bool_),
+            np.zeros(len(rows)),
+            Conditions(pictures.pictures[number].source.partition(' ')[2], _light(image)),
+        ),
+    )
+
+
+def _light(image: Picture) -> str:
+    """Name what is told from a picture: without colour, or dark."""
+    if not np.ptp(image[::4, ::4].astype(np.int16), axis=2).any():
+        return 'without colour'
+    return 'low light' if image[::4, ::4].mean() < _DARK else 'bright'
+
+
+def _of_flights(
+    flights: Sequence[Path], pictures: int, on_share: OnShare
+) -> Iterator[LabelledPicture]:
     with ExitStack() as opened:
         bags = [opened.enter_context(Bag(flight)) for flight in flights]
         cameras = [_camera(bag) for bag in bags]
@@ -84,23 +139,25 @@ def _camera(bag: Bag) -> TopicInfo:
 
 def evaluate_detector(
     detector: Path,
-    flights: Sequence[Path],
+    places: Sequence[Path],
     pictures: int = PICTURES,
     level: str = '',
     on_progress: OnShare = lambda _: None,
+    watch: Watch = lambda *_: None,
 ) -> DetectorAccuracy:
-    """Run a detector on pictures spread evenly over flights and compare with their truth.
+    """Run a detector on pictures and compare with what is true of them, see `judge_detector`.
 
     :param detector: bundle folder or weight file
+    :param places: flights, or sets of pictures with labels
     :param pictures: at least so many are looked at, where there are as many
     :raises EncodingError: if the detector cannot be used
-    :raises TrainingError: if a flight has no ground truth
+    :raises TrainingError: if it is not known what is in the pictures
     :raises BagError: if a flight cannot be read
     """
     parameters = DetectorParameters(score_threshold=_LOWEST_SCORE, labels=(PERSON,))
     opened = open_detector(detector, parameters, level)
     opened.warm_up()
-    return judge_detector(opened, labelled_pictures(flights, pictures, on_progress))
+    return judge_detector(opened, labelled_pictures(places, pictures, on_progress), watch=watch)
 
 
 def accuracy_by_set(

@@ -47,11 +47,8 @@ from mmedge_lab.training.epoch_training import (
 )
 from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, NARROW, VALIDATION, WIDE
 from mmedge_lab.training.network_export import export_detector
-from mmedge_lab.training.picture_set import (
-    CLASSES,
-    PictureSet,
-    open_pictures,
-)
+from mmedge_lab.training.picture_set import PictureSet, open_pictures
+from mmedge_lab.training.picture_sources import CLASSES, SOURCES
 from mmedge_ros.adaptation.bundle_configurations import manifest_of
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import sha256_of
@@ -85,7 +82,9 @@ class DetectorSettings:
     16 and grows with the square root of ``batch``. ``threads`` is part of it because sums depend
     on their order. ``precision`` is that of convolutions and what lies between them; weights,
     normalisation statistics and losses are float32 in any case. ``begun_with`` is the digest of
-    the checkpoint whose network it begins with, if any.
+    the checkpoint whose network it begins with, if any, and ``kept`` the share of it in the
+    weights that come out: what the pictures do not show is forgotten less (Wortsman et al., CVPR
+    2022).
     """
 
     width: str = 'narrow'
@@ -99,6 +98,7 @@ class DetectorSettings:
     threads: int = 2
     precision: str = FLOAT32
     begun_with: str = ''
+    kept: float = 0.0
 
     @property
     def level(self) -> str:
@@ -155,7 +155,7 @@ def detector_training(
         settings.augmentation,
         _LOADERS if device == 'cuda' else 1,
     )
-    loss_of = DetectorLoss(network, settings.crop, len(CLASSES))
+    loss_of = DetectorLoss(network, len(CLASSES))
 
     def loss(batch: Batch) -> Any:
         shown = torch.from_numpy(batch.pictures).to(device).float() / 255.0
@@ -195,13 +195,10 @@ class DetectorLoss:
     """ultralytics' loss, in which cells on ignored objects are not taught to be background.
 
     :param network: made by ``new_network``
-    :param size: width and height of the pictures it is trained on
     """
 
-    def __init__(self, network: Any, size: tuple[int, int], classes: int) -> None:
-        self._size = size
+    def __init__(self, network: Any, classes: int) -> None:
         self._classes = classes
-        self._grid = cell_middles(size)
         self._weights: Any = None
         self._loss = detection_loss(network, self._class_loss)
 
@@ -210,13 +207,13 @@ class DetectorLoss:
         import torch
 
         device = output['scores'].device
-        count = len(batch.pictures)
-        weights = cell_weights(batch.ignored, count, self._grid, self._classes)
+        count, size = len(batch.pictures), batch.pictures.shape[:1:-1]
+        weights = cell_weights(batch.ignored, count, cell_middles(size), self._classes)
         self._weights = torch.from_numpy(weights).to(device)
         targets = {
             'batch_idx': torch.from_numpy(batch.objects[:, 0].copy()),
             'cls': torch.from_numpy(batch.objects[:, 1:2].copy()),
-            'bboxes': torch.from_numpy(_shares(batch.objects[:, 2:], self._size)),
+            'bboxes': torch.from_numpy(_shares(batch.objects[:, 2:], size)),
         }
         return self._loss(output, targets)[0].sum() / count
 
@@ -328,19 +325,21 @@ def load_detector(place: Path, width: str) -> TrainedDetector:
 
 
 def train_detector(
-    folder: Path,
+    places: Sequence[Path],
     out: Path,
     report: Report,
     *,
     validation: Path | None = None,
     settings: DetectorSettings | None = None,
     begin_with: Path | None = None,
+    attribution: str = '',
 ) -> dict[str, Any]:
     """Train, export, check, judge, and put the bundle in its place.
 
-    :param folder: of the pictures
+    :param places: of the pictures, see `picture_sources`
     :param validation: set of flights that judges the result
     :param begin_with: bundle of a detector of the same width, or its starting point
+    :param attribution: what the licences of the pictures ask to be said
     :return: the figures by set
     :raises TrainingError: when it cannot be done; after a full disk the checkpoints are kept
     :raises BagError: if a flight cannot be read
@@ -348,7 +347,7 @@ def train_detector(
     """
     settings = settings or DetectorSettings()
     require_free(out)
-    pictures, judged = open_pictures(folder), _judged(validation)
+    pictures, judged = open_pictures(*places), _judged(validation)
     with work_folder(work_beside(out)) as work:
         prepare_torch(work, settings.threads)
         start = None
@@ -358,6 +357,8 @@ def train_detector(
         training = detector_training(pictures, settings, work, start)
         training.run(part_of(report, 0.0, _TRAINED))
         network = training.network
+        if start is not None:
+            average(network, start.network, settings.kept)
         trained = TrainedDetector(network, '', settings.plain(), settings.epochs)
         metrics = _write_levels(
             out,
@@ -367,34 +368,48 @@ def train_detector(
             part_of(report, _TRAINED, 1.0),
             training_facts(pictures, settings),
             {settings.width: trained},
+            attribution,
         )
     return metrics[settings.level]
 
 
+def average(network: Any, other: Any, share: float) -> None:
+    """Put a share of the weights of another network, 0 to 1, into those of a network."""
+    if share:
+        theirs = other.state_dict()
+        state = {
+            name: own.lerp(theirs[name].to(own.dtype), share) if own.is_floating_point() else own
+            for name, own in network.state_dict().items()
+        }
+        network.load_state_dict(state)
+
+
 def join_levels(
-    folder: Path,
+    places: Sequence[Path],
     narrow: Path,
     wide: Path,
     out: Path,
     report: Report,
     validation: Path | None = None,
+    attribution: str = '',
 ) -> dict[str, dict[str, Any]]:
     """Export every level of two detectors, check it, judge it, and put the bundle in its place.
 
-    :param folder: of the pictures they were trained on: the export is checked on some of them
+    :param places: of the pictures they were trained on: the export is checked on some of them
     :param narrow: bundle of `mmedge lab train detector`, or its starting point, as ``wide`` is
     :param validation: set of flights that judges the result
+    :param attribution: what the licences of the pictures ask to be said
     :return: the figures by level and set
     :raises TrainingError: when it cannot be done
     :raises BagError: if a flight cannot be read
     :raises EncodingError: if a library is missing
     """
     require_free(out)
-    pictures, judged = open_pictures(folder), _judged(validation)
-    places = {NARROW: narrow, WIDE: wide}
+    pictures, judged = open_pictures(*places), _judged(validation)
+    trained = {NARROW: narrow, WIDE: wide}
     with work_folder(work_beside(out)) as work:
         prepare_torch(work, 1)
-        detectors = {width: load_detector(place, width) for width, place in places.items()}
+        detectors = {width: load_detector(place, width) for width, place in trained.items()}
         return _write_levels(
             out,
             {
@@ -406,9 +421,10 @@ def join_levels(
             report,
             {
                 width: {**_facts(place, detectors[width]), 'sha256': detectors[width].digest}
-                for width, place in places.items()
+                for width, place in trained.items()
             },
             detectors,
+            attribution,
         )
 
 
@@ -424,11 +440,13 @@ def _write_levels(
     report: Report,
     training: Mapping[str, Any],
     detectors: Mapping[str, TrainedDetector],
+    attribution: str,
 ) -> dict[str, dict[str, Any]]:
     """Export, check and judge networks with their input sizes; put a bundle of them in its place.
 
     :param training: the manifest's description of it
     :param detectors: by width what later trainings begin with
+    :param attribution: what the licences of the pictures ask to be said
     :return: the figures by level and set
     """
     # Evenly from all of the set.
@@ -452,12 +470,15 @@ def _write_levels(
                 'levels': levels,
             },
             'labels': list(CLASSES),
-            'domain': domain_of(pictures.flights),
+            'domain': domain_of(pictures.made_from),
             'training': training,
             'export': exports,
             'metrics': metrics,
             'licence': LICENCE,
+            **({'attribution': attribution} if attribution else {}),
         }
+        if pictures.sources:
+            (part / SOURCES).write_text(pictures.sources, encoding='utf-8')
         write_manifest(part, out.name, content)
     return metrics
 
@@ -466,7 +487,7 @@ def training_facts(pictures: PictureSet, settings: DetectorSettings) -> dict[str
     """Return a manifest's description of the training."""
     return {
         'data': {
-            **data_facts(pictures.flights),
+            **data_facts(pictures.made_from),
             'pictures': len(pictures),
             'objects': pictures.objects,
             'sha256': pictures.digest,

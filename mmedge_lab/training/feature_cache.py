@@ -23,7 +23,7 @@ from mmedge_lab.judging.judged_flight import encoded_with_truth
 from mmedge_lab.policies.scheduled_replay import StoredFeatures
 from mmedge_lab.training import TrainingError
 from mmedge_lab.training.flight_works import Arrays, read_arrays
-from mmedge_lab.training.picture_set import CLASSES
+from mmedge_lab.training.picture_sources import CLASSES
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import (
     CAMERA,

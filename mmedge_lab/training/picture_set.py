@@ -1,14 +1,10 @@
-"""Pictures and boxes in a folder, in the layout ultralytics trains from.
-
-``images/NAME.jpg`` (or .png) beside ``labels/NAME.txt`` with a line ``class x y w h`` per object
-(centre and size as shares of the picture), and ``data.yaml``: any ultralytics network can be
-trained from such a folder. ``ignored/NAME.txt`` may hold, in the same form, objects that are too
-small or too hidden to be required, but must not be taught to be background.
-"""
+"""Sets of pictures and boxes that detectors learn from: simulated ones, one's own, or both."""
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,17 +16,22 @@ import yaml
 from numpy.typing import NDArray
 
 from mmedge_lab.simulation.flight_folder import read_description
-from mmedge_lab.simulation.world import LABELS
-from mmedge_lab.training import TrainingError
 from mmedge_lab.training.checkpoint import read_index
+from mmedge_lab.training.picture_sources import (
+    CLASSES,
+    TRAIN,
+    SourcePicture,
+    damaged,
+    read_source,
+    sources_text,
+    without_unlabelled,
+)
 from mmedge_ros.replay.ground_truth import TrueFrame
 from mmedge_ros.report.truth_matching import MINIMUM_HEIGHT, MINIMUM_VISIBILITY
 from mmedge_ros.sensing.camera.image import Picture
 
-CLASSES = LABELS
 # What a simulated set was made from.
 FACTS = 'index.json'
-_PICTURES = ('.jpg', '.jpeg', '.png')
 
 Labels = NDArray[np.float32]
 
@@ -48,38 +49,54 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class PictureSet:
-    """A folder of pictures. ``digest`` (SHA-256) stands for its content.
+    """Pictures of one or several sources. ``digest`` (SHA-256) stands for their content.
 
-    ``files`` are those of the pictures, ``flights`` describe what they were made from, and
-    ``objects`` counts those to be detected by class.
+    ``made_from`` describes each place they come from; ``objects`` counts those to be detected by
+    class; ``sources`` is the text of the ``sources.csv`` of these places, '' without one.
     """
 
-    folder: Path
     digest: str
-    files: Sequence[str]
-    flights: Sequence[dict[str, Any]]
+    pictures: Sequence[SourcePicture]
+    made_from: Sequence[dict[str, Any]]
     objects: dict[str, int]
+    sources: str = ''
 
     def __len__(self) -> int:
-        return len(self.files)
+        return len(self.pictures)
 
     def load(self, number: int) -> Labelled:
-        """Read one picture and its labels; one without a file of labels shows nothing.
+        """Read one picture.
 
-        :raises TrainingError: if a file is missing or damaged
+        :raises TrainingError: if its file is missing or damaged
         """
-        path = self.folder / 'images' / self.files[number]
+        picture = self.pictures[number]
         try:
-            raw = np.frombuffer(path.read_bytes(), np.uint8)
-            image = cv2.imdecode(raw, cv2.IMREAD_COLOR) if len(raw) else None
-            rows = [_rows(self.folder / kind / path.name) for kind in ('labels', 'ignored')]
-        except (OSError, ValueError) as err:
-            raise _damaged(path, str(err)) from err
+            raw = np.frombuffer(picture.path.read_bytes(), np.uint8)
+        except OSError as err:
+            raise damaged(picture.path, err.strerror or str(err)) from err
+        image = cv2.imdecode(raw, cv2.IMREAD_COLOR) if len(raw) else None
         if image is None:
-            raise _damaged(path, 'no picture')
+            raise damaged(picture.path, 'no picture')
         height, width = image.shape[:2]
-        objects, ignored = (_corners(r, width, height) for r in rows)
-        return Labelled(np.asarray(image, np.uint8), objects, ignored)
+        scale = np.array((1, width, height, width, height), np.float32)
+        return Labelled(
+            np.asarray(image, np.uint8), picture.objects * scale, picture.ignored * scale
+        )
+
+    def drawn(self, rng: np.random.Generator) -> list[int]:
+        """Draw as many pictures as there are, sources by the square roots of their sizes.
+
+        So a small source is seen more often than a large one, but not as often as all of it.
+        """
+        sizes = Counter(picture.source for picture in self.pictures)
+        shares = np.cumsum([math.sqrt(size) for size in sizes.values()])
+        counts = np.diff(np.round(len(self) * shares / shares[-1]).astype(int), prepend=0)
+        order: list[int] = []
+        for source, count in zip(sizes, counts.tolist(), strict=True):
+            own = [n for n, picture in enumerate(self.pictures) if picture.source == source]
+            rounds = [rng.permutation(own).tolist() for _ in range(-(-count // len(own)))]
+            order += [number for once in rounds for number in once][:count]
+        return [order[place] for place in rng.permutation(len(order)).tolist()]
 
 
 def begin_pictures(folder: Path) -> None:
@@ -95,44 +112,30 @@ def begin_pictures(folder: Path) -> None:
     )
 
 
-def open_pictures(folder: Path) -> PictureSet:
-    """Open a folder of pictures and labels, our own or any in that layout.
+def open_pictures(*places: Path, part: str = TRAIN) -> PictureSet:
+    """Open pictures with labels, see `picture_sources`.
 
-    :raises TrainingError: if it holds none, or classes that are not ours
+    :param part: of places that have one to learn from and one to be judged by
+    :raises TrainingError: if a place holds none, or labels that cannot be used
     """
-    paths = sorted(p for p in (folder / 'images').glob('*') if p.suffix in _PICTURES)
-    if not paths:
-        raise TrainingError(
-            f'{folder} holds no pictures to learn from; `mmedge simulate FOLDER --set scenes` '
-            'makes some, or name a folder with images/NAME.jpg beside labels/NAME.txt'
-        )
+    pictures: list[SourcePicture] = []
+    made_from: list[dict[str, Any]] = []
+    sources = ''
+    for number, place in enumerate(places):
+        facts = (read_index(place / FACTS) if place.is_dir() else None) or {}
+        read = [p._replace(source=f'{number} {p.source}') for p in read_source(place, part)]
+        is_simulated = 'simulator' in facts
+        pictures += without_unlabelled(read) if part == TRAIN and not is_simulated else read
+        described = facts if is_simulated else {'name': place.stem}
+        made_from.append({**described, 'pictures': len(read)})
+        sources += sources_text(place if place.is_dir() else place.parent)
     counts, digest = dict.fromkeys(CLASSES, 0), hashlib.sha256()
-    for path in paths:
-        file = (folder / 'labels' / path.name).with_suffix('.txt')
-        try:
-            labels = _rows(file)
-            for row in labels.tolist():
-                counts[CLASSES[int(row[0])]] += 1
-        except (ValueError, IndexError) as err:
-            classes = ', '.join(f'{n} {label}' for n, label in enumerate(CLASSES))
-            raise _damaged(file, f'{err}; classes are {classes}') from err
-        digest.update(f'{path.name} {path.stat().st_size} {labels.tolist()}'.encode())
-    facts = read_index(folder / FACTS) or {'name': folder.name}
-    return PictureSet(folder, digest.hexdigest(), [p.name for p in paths], [facts], counts)
-
-
-def _rows(path: Path) -> Labels:
-    """Read the labels of a picture: rows of class, centre and size; none where there is no file.
-
-    :param path: named as the picture, in the folder of the labels
-    """
-    file = path.with_suffix('.txt')
-    lines = file.read_text().splitlines() if file.is_file() else []
-    return np.array([line.split() for line in lines], np.float32).reshape(-1, 5)
-
-
-def _damaged(path: Path, why: str) -> TrainingError:
-    return TrainingError(f'{path} cannot be used ({why}); mend it, or leave it out')
+    for path, objects, ignored, _ in pictures:
+        for label in objects[:, 0].astype(int).tolist():
+            counts[CLASSES[label]] += 1
+        digest.update(f'{path.name} {path.stat().st_size}'.encode())
+        digest.update(objects.tobytes() + b'|' + ignored.tobytes())
+    return PictureSet(digest.hexdigest(), pictures, made_from, counts, sources)
 
 
 def picture_files(
@@ -143,7 +146,7 @@ def picture_files(
     :param shape: of the picture, height and width first
     """
     known = np.isin(truth.labels, CLASSES) & np.isfinite(truth.boxes).all(axis=1)
-    clear = is_clear(truth)
+    clear = is_clear(truth) & truth.clear
     height, width = shape[:2]
     return {
         f'images/{number:06d}.jpg': jpeg,
@@ -181,9 +184,3 @@ def _lines(truth: TrueFrame, chosen: NDArray[np.bool_], width: int, height: int)
         numbers = ' '.join(f'{share:.6f}' for share in (*shares, (y1 - y0) / height))
         lines.append(f'{CLASSES.index(str(label))} {numbers}\n')
     return ''.join(lines).encode()
-
-
-def _corners(rows: Labels, width: int, height: int) -> Labels:
-    size = np.array((width, height), np.float32)
-    centre, half = rows[:, 1:3] * size, rows[:, 3:5] * size / 2
-    return np.concatenate((rows[:, :1], centre - half, centre + half), axis=1)

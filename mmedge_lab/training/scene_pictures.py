@@ -12,14 +12,15 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mmedge_lab.simulation.build import CAMERA_PERIOD, build_world
 from mmedge_lab.simulation.camera import CameraSimulator, PicturedObject, as_jpeg
+from mmedge_lab.simulation.camera_faults import CameraFaults
 from mmedge_lab.simulation.flight_folder import SIMULATOR_VERSION
 from mmedge_lab.simulation.flight_set import PlannedFlight
-from mmedge_lab.simulation.standard_sets import SCENES, scene_set
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.checkpoint import read_index
 from mmedge_lab.training.picture_set import (
@@ -46,18 +47,21 @@ WriteScenes = Callable[[int, Sequence[PlannedFlight], OnShare], None]
 
 def write_scene_pictures(
     folder: Path,
-    scenes: int = SCENES,
+    planned: Sequence[PlannedFlight],
     jobs: int = 1,
     report: Report = lambda _share, _words: None,
 ) -> PictureSet:
-    """Write the pictures of the first ``scenes`` standard scenes, unless the folder has them.
+    """Write the pictures of scenes, the first of a set, unless the folder has them.
 
     What a run that was cut short has written is kept, and so are the scenes of a smaller set.
 
     :param jobs: processes to use; 0 for one per processor
     :raises TrainingError: if the folder holds something else or cannot be written
     """
-    made_from = {'layout': _LAYOUT, 'simulator': SIMULATOR_VERSION, 'pairs': PAIRS}
+    scenes = len(planned)
+    made_from: dict[str, Any] = {'layout': _LAYOUT, 'simulator': SIMULATOR_VERSION, 'pairs': PAIRS}
+    if planned[0].condition:
+        made_from['first'] = planned[0].name
     try:
         if not folder.is_dir() or not any(folder.iterdir()):
             begin_pictures(folder)
@@ -68,13 +72,14 @@ def write_scene_pictures(
                 'folder, or remove that one'
             )
         draw_scenes(
-            scenes,
+            planned,
             partial(_write_scenes, folder),
             jobs,
             report,
             is_done=lambda first: _last_file(folder, min(first + SCENES_EACH, scenes)).is_file(),
         )
-        facts = {'name': 'scenes', 'scenes': scenes, 'simulator': SIMULATOR_VERSION}
+        name = 'hard_scenes' if planned[0].condition else 'scenes'
+        facts = {'name': name, 'scenes': scenes, 'simulator': SIMULATOR_VERSION}
         (folder / FACTS).write_text(json.dumps(facts))
     except OSError as err:
         raise TrainingError(
@@ -85,20 +90,20 @@ def write_scene_pictures(
 
 
 def draw_scenes(
-    count: int,
+    planned: Sequence[PlannedFlight],
     write: WriteScenes,
     jobs: int,
     report: Report,
     is_done: Callable[[int], bool] = lambda _first: False,
 ) -> None:
-    """Have groups of the first ``count`` standard scenes written by processes.
+    """Have groups of scenes written by processes.
 
     :param write: writes some scenes, the first of which has a number; run in another process
     :param jobs: processes to use; 0 for one per processor
     :param is_done: whether the group that begins with a scene is there already
     :raises TrainingError: if one cannot be written
     """
-    planned = scene_set(count)
+    count = len(planned)
     groups = range(0, count, SCENES_EACH)
     works = {
         f'scenes from {first}': partial(write, first, planned[first : first + SCENES_EACH])
@@ -134,13 +139,18 @@ def _write_scenes(
 
 def _write_scene(folder: Path, first: int, scene: PlannedFlight) -> None:
     """Write the pictures of a scene, numbered from ``first`` on."""
-    world = build_world(scene.scenario, scene.seed, scene.seconds)
-    camera = CameraSimulator(world)
+    world = build_world(scene.scenario, scene.seed, scene.seconds, False, scene.condition)
+    camera, faults = CameraSimulator(world), CameraFaults(world)
     for place, instant in enumerate(instants(scene)):
         picture = camera.picture(instant)
-        files = picture_files(
-            first + place, as_jpeg(picture.image), picture.image.shape, truth_of(picture.objects)
-        )
+        eye = world.path.state(instant).pose.translation
+        away = [np.linalg.norm(mover.state(instant).position - eye) for mover in world.movers]
+        clear = [
+            faults.clear(instant, seen.box, float(distance))
+            for seen, distance in zip(picture.objects, away, strict=True)
+        ]
+        truth = truth_of(picture.objects)._replace(clear=np.array(clear, np.bool_))
+        files = picture_files(first + place, as_jpeg(picture.image), picture.image.shape, truth)
         for name, content in files.items():
             # The last file says that the scene is whole, so it must be so itself.
             part = folder / f'{name}.part'

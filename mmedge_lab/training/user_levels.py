@@ -25,6 +25,7 @@ from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator, as_jpeg
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.bundle_files import file_entry, new_bundle, require_free, write_manifest
+from mmedge_lab.training.picture_sources import CLASS_WORDS, known_class
 from mmedge_lab.training.scene_pictures import truth_of
 from mmedge_lab.worker_processes import WorkError, value_within
 from mmedge_ros import __version__
@@ -50,13 +51,6 @@ _ALIKE = 1.1
 UNKNOWN = 'unknown'
 # Bytes: networks of users do not go into a repository.
 _LARGEST = 1 << 40
-# What networks call the classes that the rest of the package knows.
-CLASS_WORDS = {
-    PERSON: (PERSON, 'people', 'pedestrian', 'human', 'man', 'woman'),
-    'cyclist': ('cyclist', 'bicyclist', 'rider'),
-    'car': ('car',),
-    'dog': ('dog',),
-}
 _SCENE, _SEED, _SECONDS = 'park_day_near', 77, 8.0
 _INSTANTS = (1.0, 3.0, 5.0, 7.0)
 # Opening and a first run; the process itself takes about 2 s to start.
@@ -293,8 +287,7 @@ def class_labels(classes: Sequence[str], people: str, network: str) -> dict[str,
     :param people: what the network calls people, '' for a usual word
     :raises TrainingError: if none of its classes is a person
     """
-    by_word = {word: label for label, words in CLASS_WORDS.items() for word in words}
-    labels = {own: by_word.get(own.strip().lower(), own) for own in classes}
+    labels = {own: known_class(own) or own for own in classes}
     if people in labels:
         labels[people] = PERSON
     if PERSON not in labels.values():

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from mmedge_lab.training.epoch_training import made_ahead
 from mmedge_lab.training.feature_cache import SHAPES, CachedFlight, UnitTimes
 from mmedge_lab.training.fusion_settings import FusionSettings, WindowRandomness
-from mmedge_lab.training.picture_set import CLASSES, is_clear
+from mmedge_lab.training.picture_set import is_clear
+from mmedge_lab.training.picture_sources import CLASSES
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR
 from mmedge_ros.encoding.feature_grid import canvas_placement
 from mmedge_ros.replay.ground_truth import TrueFrame

@@ -43,7 +43,7 @@ from mmedge_ros.encoding.feature_grid import CAMERA_GRID, GRID_FORMAT
 from mmedge_ros.encoding.onnx_detector import DEFAULT_INPUT_SIZE, OnnxDetector
 from mmedge_ros.encoding.ultralytics_export import exported_onnx
 
-REAL, SIMULATED = 'real', 'simulated'
+REAL, SIMULATED, BOTH = 'real', 'simulated', 'real and simulated'
 # Rises when the networks of a fusion are cut in another way; those of format 1 were steps.
 FUSION_FORMAT = 2
 _OTHER_FUSION = (
@@ -308,9 +308,9 @@ def domain_of(manifest: Manifest) -> str:
     :raises EncodingError: if it says something else
     """
     domain = manifest.text('domain') if manifest.has('domain') else ''
-    if domain not in ('', REAL, SIMULATED):
+    if domain not in ('', REAL, SIMULATED, BOTH):
         raise EncodingError(
-            f'{manifest.path} has domain {domain!r}; it must be {REAL} or {SIMULATED}, as the '
-            'pictures it was trained on were'
+            f'{manifest.path} has domain {domain!r}; it must be {REAL!r}, {SIMULATED!r} or '
+            f'{BOTH!r}, as the pictures it was trained on were'
         )
     return domain

@@ -1,4 +1,4 @@
-"""`mmedge lab evaluate-bundle`: from a bundle or a detector and a set to a report."""
+"""`mmedge lab evaluate-bundle`: from a bundle and a set to a report."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from bag_fixtures import write_bag
-from painted_flight import Seen, write_painted_flight
 from tiny_bundle import write_tiny_bundle
-from tiny_detector import write_tiny_detector
 from truth_fixtures import recording_with_truth
 from typer.testing import CliRunner, Result
 
@@ -113,15 +111,3 @@ def test_a_corrupt_bundle_is_one_sentence(tmp_path: Path, flights: Path) -> None
     weights.unlink()
     assert str(weights) in refusal(run(bundle, flights, '--out', tmp_path / 'out'))
     assert 'no model bundle' in refusal(run(flights, flights, '--out', tmp_path / 'out'))
-
-
-def test_a_detector_alone_is_judged_in_a_table_and_as_json(tmp_path: Path) -> None:
-    carried = write_tiny_detector(tmp_path / 'carried.onnx')
-    person = Seen('person', (100.0, 50.0, 120.0, 110.0))
-    write_painted_flight(tmp_path / 'set/flight', pictures=3, seen=[person])
-    done = run(carried, tmp_path / 'set', '--pictures', 10, '--out', tmp_path / 'out')
-    assert done.exit_code == 0, done.stderr
-    (line,) = [line for line in done.stdout.splitlines() if 'all: 20 px and more' in line]
-    assert line.split()[-4:] == ['3', '1.000', '1.000', '1.000']
-    content = json.loads((tmp_path / 'out/detector.json').read_text())
-    assert (content['detector'], content['map50_20px']) == ('carried.onnx', 1.0)

@@ -96,7 +96,7 @@ class TestRefusals:
             (['f', '--set', 'test', '--seed', '3'], '--set decides'),
             (['f', '--seconds', 'long'], "'--seconds'"),
             (['f', '--seed', '1.5'], "'--seed'"),
-            (['f', '--jobs', '2'], '--jobs belongs to --set'),
+            (['f', '--jobs', '2'], '--jobs and --first belong to --set'),
             (['f', '--jobs', '-1'], "'--jobs'"),
         ],
     )

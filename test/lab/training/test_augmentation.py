@@ -5,6 +5,8 @@ Their batches are complete, in a random but repeatable order, and the same from 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +18,9 @@ from mmedge_lab.training.picture_set import Labelled, PictureSet
 
 SIZE = (320, 240)
 CROP = (208, 160)
-PLAIN = Augmentation(mosaic=0.0, gain=0.0, gamma=0.0, tint=0.0)
+PLAIN = Augmentation(
+    mosaic=0.0, gain=0.0, gamma=0.0, tint=0.0, grey=0.0, blurred=0.0, noisy=0.0, packed=0.0
+)
 
 
 def labelled(box: tuple[float, float, float, float] = (60.0, 90.0, 90.0, 150.0)) -> Labelled:
@@ -64,8 +68,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> PictureSet:
     return write_painted_pictures(tmp_path_factory.mktemp('batches') / 'set', 7)
 
 
-def source(pictures: PictureSet, batch: int = 3, seed: int = 1) -> BatchSource:
-    return BatchSource(pictures, (160, 120), (96, 64), batch, seed, Augmentation())
+def source(pictures: PictureSet, batch: int = 3, seed: int = 1, whole: float = 0.0) -> BatchSource:
+    return BatchSource(pictures, (160, 120), (96, 64), batch, seed, Augmentation(whole=whole))
 
 
 def test_a_batch_holds_rgb_pictures_and_numbered_boxes(pictures: PictureSet) -> None:
@@ -76,6 +80,23 @@ def test_a_batch_holds_rgb_pictures_and_numbered_boxes(pictures: PictureSet) -> 
         assert batch.pictures.dtype == np.uint8
         assert batch.objects.shape[1] == batch.ignored.shape[1] == 6
         assert set(batch.objects[:, 0].tolist()) <= {0.0, 1.0, 2.0}
+
+
+def test_some_batches_show_a_quarter_of_the_pictures_at_twice_the_size(
+    pictures: PictureSet,
+) -> None:
+    shapes = [b.pictures.shape for b in source(pictures, whole=1.0).epoch(0)]
+    assert shapes == [(1, 3, 128, 192)] * 2
+
+
+@pytest.mark.parametrize('way', ['grey', 'blurred', 'noisy', 'packed'])
+def test_a_picture_can_be_spoilt_without_moving_its_objects(way: str) -> None:
+    rng = [np.random.default_rng(5) for _ in range(2)]
+    plain = Augmenter(SIZE, CROP, PLAIN, rng[0])([labelled()], 0)
+    spoilt = Augmenter(SIZE, CROP, replace(PLAIN, **{way: 1.0}), rng[1])([labelled()], 0)
+    np.testing.assert_array_equal(spoilt.objects, plain.objects)
+    assert spoilt.image.shape == plain.image.shape
+    assert (spoilt.image != plain.image).any()
 
 
 def test_an_epoch_is_the_same_whatever_was_made_before(pictures: PictureSet) -> None:

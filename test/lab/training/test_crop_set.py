@@ -76,7 +76,7 @@ def write_half(first: int, scenes: object, on_share: OnShare) -> None:
 def test_scenes_that_are_there_count_as_drawn() -> None:
     said: list[tuple[float, str]] = []
     draw_scenes(
-        4 * SCENES_EACH,
+        scene_set(4 * SCENES_EACH),
         write_half,
         1,
         lambda share, words: said.append((share, words)),

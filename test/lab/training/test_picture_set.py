@@ -11,7 +11,8 @@ import yaml
 from painted_flight import Seen, write_painted_pictures
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.picture_set import CLASSES, open_pictures
+from mmedge_lab.training.picture_set import open_pictures
+from mmedge_lab.training.picture_sources import CLASSES
 
 PERSON = Seen('person', (100.0, 50.0, 120.0, 110.0))
 HIDDEN = Seen('person', (200.0, 50.0, 220.0, 110.0), 0.3)
@@ -31,7 +32,8 @@ def test_visible_objects_are_labels_and_the_others_are_ignored(tmp_path: Path) -
 
 
 def test_the_layout_is_the_one_ultralytics_reads(tmp_path: Path) -> None:
-    folder = write_painted_pictures(tmp_path / 'set', 1, seen=[PERSON]).folder
+    folder = tmp_path / 'set'
+    write_painted_pictures(folder, 1, seen=[PERSON])
     described = yaml.safe_load((folder / 'data.yaml').read_text())
     assert described['names'] == dict(enumerate(CLASSES))
     assert cv2.imread(str(folder / 'images/000000.jpg')).shape == (240, 320, 3)
@@ -61,5 +63,5 @@ def test_pictures_of_ones_own_are_read_in_that_layout(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match='holds no pictures to learn from'):
+    with pytest.raises(TrainingError, match='holds no pictures with labels'):
         open_pictures(tmp_path)

@@ -17,7 +17,7 @@ from mmedge_lab.training.detector_training import (
     load_detector,
 )
 from mmedge_lab.training.epoch_training import prepare_torch
-from mmedge_lab.training.picture_set import CLASSES
+from mmedge_lab.training.picture_sources import CLASSES
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
 from mmedge_ros.encoding.ultralytics_network import new_network
 
@@ -42,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_painted_pictures(place / 'pictures', 2)
     progress: list[float] = []
     join_levels(
-        place / 'pictures',
+        [place / 'pictures'],
         place / 'narrow',
         place / 'wide',
         place / 'people',

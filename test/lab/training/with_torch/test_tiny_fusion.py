@@ -17,7 +17,7 @@ from mmedge_lab.training.epoch_training import prepare_torch
 from mmedge_lab.training.feature_cache import read_flight
 from mmedge_lab.training.fusion_session import cached_folders, train_fusion
 from mmedge_lab.training.fusion_settings import FusionSettings
-from mmedge_lab.training.picture_set import CLASSES
+from mmedge_lab.training.picture_sources import CLASSES
 from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle
 from mmedge_ros.encoding.ultralytics_network import new_network

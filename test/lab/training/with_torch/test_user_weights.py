@@ -11,7 +11,7 @@ import torch
 
 from mmedge_lab.training.detector_training import SCALES
 from mmedge_lab.training.epoch_training import prepare_torch
-from mmedge_lab.training.picture_set import CLASSES
+from mmedge_lab.training.picture_sources import CLASSES
 from mmedge_lab.training.scene_pictures import truth_of
 from mmedge_lab.training.user_levels import TrialPicture, UserLevels, build_bundle, named_levels
 from mmedge_ros.encoding.bundle.model_bundle import load_bundle, open_detector
