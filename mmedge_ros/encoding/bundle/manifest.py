@@ -75,12 +75,14 @@ Stages = tuple[BundleFile, ...]
 class Levels:
     """The stages of each level of a modality (one where a level is one graph).
 
-    ``labels`` are what a level's own class names are called outside, where they differ.
+    ``labels`` are what a level's own class names are called outside, where they differ; ``tiled``
+    are the levels that look at a picture in two halves.
     """
 
     stages: dict[str, Stages] = field(default_factory=dict)
     default: str = ''
     labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    tiled: frozenset[str] = frozenset()
 
 
 class Manifest:
@@ -134,7 +136,14 @@ class Manifest:
             for level, entry in entries.items()
             if 'labels' in entry
         }
-        return Levels(stages, default, labels)
+        for level, entry in entries.items():
+            if entry.get('tiles', 1) not in (1, 2) or isinstance(entry.get('tiles'), bool):
+                raise EncodingError(
+                    f'{self.path} has {modality}.levels.{level}.tiles {shown(entry["tiles"])}; it '
+                    'must be 1 or 2'
+                )
+        tiled = frozenset(level for level, entry in entries.items() if entry.get('tiles') == 2)
+        return Levels(stages, default, labels, tiled)
 
     def file(self, section: str, name: str) -> BundleFile:
         """Return a file that is the entry ``name`` of a section."""

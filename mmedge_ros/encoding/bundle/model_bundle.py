@@ -41,6 +41,7 @@ from mmedge_ros.encoding.bundle.weights import require_weights
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, GRID_FORMAT
 from mmedge_ros.encoding.onnx_detector import DEFAULT_INPUT_SIZE, OnnxDetector
+from mmedge_ros.encoding.tiled_detector import TiledDetector
 from mmedge_ros.encoding.ultralytics_export import exported_onnx
 
 REAL, SIMULATED, BOTH = 'real', 'simulated', 'real and simulated'
@@ -283,7 +284,14 @@ def open_detector(
     stages = [_as_onnx(stage, parameters) for stage in bundle.camera_stages(level)]
     grid = CAMERA_GRID if bundle.has_grid else None
     labels = bundle.camera.labels.get(level or bundle.default)
-    return OnnxDetector(stages, parameters, device, grid, bundle.embedding(CAMERA), labels)
+    tiled = (level or bundle.default) in bundle.camera.tiled
+    if tiled and grid:
+        raise EncodingError(
+            f'{path} puts out feature grids, which two halves do not have; take `tiles` out of '
+            'its manifest'
+        )
+    detector = OnnxDetector(stages, parameters, device, grid, bundle.embedding(CAMERA), labels)
+    return TiledDetector(detector, parameters.maximum_detections) if tiled else detector
 
 
 def is_bundle(path: Path) -> bool:

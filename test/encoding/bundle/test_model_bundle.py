@@ -126,7 +126,7 @@ def camera(**entry: Any) -> dict[str, Any]:
     ('changes', 'message'),
     [
         ({'name': None}, 'has name None'),
-        ({'domain': 'dreamt'}, "domain 'dreamt'; it must be real or simulated"),
+        ({'domain': 'dreamt'}, "domain 'dreamt'; it must be 'real', 'simulated' or 'real and"),
         ({'camera': {'levels': {}}}, 'has no level'),
         ({'camera': {'levels': {1: {}}}}, r'no mapping from names for camera\.levels'),
         ({'camera': {'default': ['a'], 'levels': {'a': FILE}}}, r'camera\.default'),
@@ -136,6 +136,8 @@ def camera(**entry: Any) -> dict[str, Any]:
         (camera(**{**FILE, 'weights': 'a\\b.onnx'}), 'leaves the bundle'),
         (camera(**{**FILE, 'sha256': 'abc'}), "sha256 'abc'; it must be 64 hexadecimal digits"),
         (camera(**{**FILE, 'bytes': True}), r'bytes True; it must be a number above 0'),
+        (camera(**FILE, tiles=3), r'camera\.levels\.small\.tiles 3; it must be 1 or 2'),
+        (camera(**FILE, tiles=True), r'small\.tiles True'),
         (camera(stages=[]), r"small\.stages '\[\]'"),
         (camera(stages=[FILE] * 33), 'a list of 1 to 32'),
         (camera(stages=[FILE, {**FILE, 'sha256': 'x'}]), r'small\.stages\.1\.sha256'),
