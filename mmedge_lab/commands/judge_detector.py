@@ -11,7 +11,7 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, say
 from mmedge_ros.commands.errors import plain_errors
-from mmedge_ros.commands.options import DetectorArgument, argument, option
+from mmedge_ros.commands.options import DetectorArgument, argument, flag, option
 
 if TYPE_CHECKING:
     from mmedge_lab.judging.detector_accuracy import DetectorAccuracy
@@ -43,6 +43,9 @@ def judge_detector(
     pictures: Annotated[
         int, option('--pictures', 'N', 'look at about so many, spread evenly', min=1)
     ] = 1500,
+    trust_weights: Annotated[
+        bool, flag('--trust-weights', 'load .pt files, and run whatever code is in them')
+    ] = False,
     out: Annotated[Path, option('--out', 'FOLDER', 'folder of the report')] = Path(
         'out/judge-detector'
     ),
@@ -57,6 +60,8 @@ def judge_detector(
         from mmedge_lab.training.detector_evaluation import evaluate_detector
         from mmedge_ros.commands.tables import add_row, new_table, print_parts
         from mmedge_ros.encoding.bundle.default_model import default_detector
+        from mmedge_ros.encoding.bundle.model_bundle import export_trusted
+        from mmedge_ros.encoding.detector import DetectorParameters
         from mmedge_ros.report.page import render_page
         from mmedge_ros.report.report_files import require_writable, write_files
 
@@ -66,6 +71,8 @@ def judge_detector(
         said = []
         for named in (detector, *(beside or ())):
             path = default_detector(named)
+            if trust_weights:
+                export_trusted(path, DetectorParameters())
             worst = WorstPictures(path.stem)
             if path.name in found:
                 raise EvaluationError(f'two detectors are called {path.name}; name each once')

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib.util
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -65,13 +67,12 @@ def exported_onnx(
         if not trusted:
             raise EncodingError(
                 f'{weights} is not loaded: a .pt file runs whatever code is in it. If you trust '
-                'where it comes from, set detection.trust_weights: true (a parameter file, '
-                '--params), or make a bundle of it once: mmedge lab model build --trust-weights'
+                'where it comes from, add --trust-weights (trust_weights:=true to a launch file)'
             )
         folder.mkdir(parents=True, exist_ok=True)
         with _lock(folder / 'export.lock'):
             if not target.is_file():
-                _export(weights, target, input_size, exporter or export_with_ultralytics)
+                _export(weights, target, input_size, exporter or _usual_exporter())
     except OSError as err:
         raise EncodingError(
             f'the export of {weights} cannot be kept in {folder}: {err.strerror or err}; make it '
@@ -98,6 +99,35 @@ def _lock(path: Path) -> Iterator[None]:
     with path.open('w') as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _usual_exporter() -> Exporter:
+    """Return what exports here, or where `./mmedge install train` has put torch."""
+    is_elsewhere = importlib.util.find_spec('torch') is None and training_python().is_file()
+    return _export_elsewhere if is_elsewhere else export_with_ultralytics
+
+
+def training_python() -> Path:
+    """Return the interpreter of the environment for trainings beside this one."""
+    return Path(sys.prefix).with_name('.venv-train') / 'bin' / 'python'
+
+
+def _export_elsewhere(weights: Path, target: Path, input_size: tuple[int, int]) -> None:
+    """Do what ``export_with_ultralytics`` does, in the environment for trainings."""
+    sources = str(Path(__file__).resolve().parents[2])
+    command = [str(training_python()), '-P', '-m', __name__, str(weights.absolute()), str(target)]
+    done = subprocess.run(
+        [*command, *map(str, input_size)],
+        env={**os.environ, 'PYTHONPATH': sources},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ['it said nothing'])[-1]
+        raise EncodingError(last if str(weights) in last else f'{weights}: {last}')
 
 
 def export_with_ultralytics(weights: Path, target: Path, input_size: tuple[int, int]) -> None:
@@ -177,3 +207,11 @@ def _metadata(network: Any, input_size: tuple[int, int]) -> dict[str, str]:
         'head': type(network.model[-1]).__name__,
         'license': 'AGPL-3.0 (https://ultralytics.com/license)',
     }
+
+
+if __name__ == '__main__':
+    try:
+        file, made, width, height = sys.argv[1:]
+        export_with_ultralytics(Path(file), Path(made), (int(width), int(height)))
+    except EncodingError as error:
+        sys.exit(str(error))

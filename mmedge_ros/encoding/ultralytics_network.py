@@ -17,7 +17,8 @@ import yaml
 
 from mmedge_ros.encoding import EncodingError
 
-INSTALL_LINE = 'pip install torch==2.13.0 torchvision==0.28.0 ultralytics==8.4.190 onnx==1.23.2'
+# Into an environment of its own: ultralytics asks for another OpenCV than the one that flies.
+INSTALL_LINE = './mmedge install train'
 _DESIGN = Path('cfg') / 'models' / '26' / 'yolo26.yaml'
 # Shares of the overlap, class and distance terms in the loss: ultralytics' own.
 _LOSS_GAINS = {'box': 7.5, 'cls': 0.5, 'dfl': 1.5}
@@ -85,7 +86,7 @@ def load_network(weights: Path) -> Any:
 def import_libraries(
     writable: Path,
     need: str = '.pt weights need ultralytics (licensed AGPL-3.0) to be exported',
-    remedy: str = f'either `{INSTALL_LINE}` or name an .onnx file instead',
+    remedy: str = f'run `{INSTALL_LINE}`, then this again; or name an .onnx file instead',
 ) -> tuple[Any, Any, Any]:
     """Import torch, ultralytics and onnx; nothing is downloaded or installed by them.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mmedge_ros.core.parameter import ParameterError, build
 from mmedge_ros.core.untrusted_files import PlainYamlError, load_plain_yaml
@@ -16,6 +16,7 @@ from mmedge_ros.replay.offline_session import OfflineOptions
 from mmedge_ros.sensing.radar.filter import RadarLimits
 
 _MAX_BYTES = 1_000_000
+_Part = TypeVar('_Part')
 
 # Which node's parameters shape which part of an offline replay.
 _PIPELINE = ('fusion', 'pipeline.')
@@ -56,11 +57,20 @@ def pipeline_parameters(path: Path | None) -> PipelineParameters:
 
     :raises ParameterError: as ``with_parameter_file``; but a file may also be for other nodes
     """
+    return _built(PipelineParameters, _PIPELINE, path)
+
+
+def detector_parameters(path: Path | None) -> DetectorParameters:
+    """Return the same of the camera's encoder; errors as for ``pipeline_parameters``."""
+    return _built(DetectorParameters, _DETECTION, path)
+
+
+def _built(kind: type[_Part], names: tuple[str, str], path: Path | None) -> _Part:
     if path is None:
-        return PipelineParameters()
+        return kind()
     nodes = _read(path)
     try:
-        return build(PipelineParameters, _part(nodes, *_PIPELINE))
+        return build(kind, _part(nodes, *names))
     except ParameterError as err:
         raise ParameterError(f'{path}: {err}') from err
 

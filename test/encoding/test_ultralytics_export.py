@@ -105,6 +105,7 @@ def test_weights_in_pt_are_opened_through_their_export(
         write_tiny_detector(target, *input_size)
 
     monkeypatch.setattr(ultralytics_export, 'export_with_ultralytics', export)
+    monkeypatch.setattr(sys, 'prefix', str(cache))
     monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
     usual = DetectorParameters(trust_weights=True)
     assert open_detector(weights, usual).input_size == (416, 320)
@@ -119,7 +120,7 @@ def test_a_file_that_is_not_trusted_is_not_loaded_but_its_export_is_used(
     weights: Path, tmp_path: Path
 ) -> None:
     cache, exporter = tmp_path / 'cache', FakeExporter()
-    with pytest.raises(EncodingError, match=r'runs whatever code is in it.*trust_weights: true'):
+    with pytest.raises(EncodingError, match=r'runs whatever code is in it.*--trust-weights'):
         exported_onnx(weights, SIZE, cache, exporter)
     assert not cache.exists()
     made = exported_onnx(weights, SIZE, cache, exporter, trusted=True)
@@ -130,8 +131,29 @@ def test_a_missing_library_is_told_with_the_line_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, weights: Path, cache: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, 'torch', None)
-    with pytest.raises(EncodingError, match=r'AGPL-3\.0.* torch is missing.*pip install torch=='):
+    monkeypatch.setattr(sys, 'prefix', str(cache))
+    with pytest.raises(
+        EncodingError,
+        match=r'AGPL-3\.0.* torch is missing.*run `./mmedge install train`, then this again',
+    ):
         exported_onnx(weights, SIZE, cache, trusted=True)
+
+
+def test_an_environment_for_trainings_beside_this_one_exports(
+    monkeypatch: pytest.MonkeyPatch, weights: Path, cache: Path, tmp_path: Path
+) -> None:
+    python = tmp_path / '.venv-train' / 'bin' / 'python'
+    python.parent.mkdir(parents=True)
+    monkeypatch.setattr(sys, 'prefix', str(tmp_path / '.venv'))
+    monkeypatch.setattr(ultralytics_export.importlib.util, 'find_spec', lambda name: None)
+    # Instead of an interpreter: it gets -P -m MODULE WEIGHTS TARGET WIDTH HEIGHT.
+    python.write_text('#!/bin/sh\necho "$3 $6 $7" >"$5"\n')
+    python.chmod(0o755)
+    made = exported_onnx(weights, SIZE, cache, trusted=True)
+    assert made.read_text().split() == ['mmedge_ros.encoding.ultralytics_export', '416', '320']
+    python.write_text('#!/bin/sh\necho "a warning" >&2; echo "it is no network" >&2; exit 1\n')
+    with pytest.raises(EncodingError, match=r'yolo.pt: it is no network$'):
+        exported_onnx(weights, (640, 480), cache, trusted=True)
 
 
 @pytest.mark.parametrize('loads', [False, True])

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -292,6 +292,14 @@ def open_detector(
         )
     detector = OnnxDetector(stages, parameters, device, grid, bundle.embedding(CAMERA), labels)
     return TiledDetector(detector, parameters.maximum_detections) if tiled else detector
+
+
+def export_trusted(path: Path, parameters: DetectorParameters) -> None:
+    """Export .pt weights for those who open them after; other files are left alone.
+
+    :raises EncodingError: if that is not possible
+    """
+    _as_onnx(path, replace(parameters, trust_weights=True))
 
 
 def is_bundle(path: Path) -> bool:

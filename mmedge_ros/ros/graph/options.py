@@ -158,6 +158,11 @@ class GraphOptions(InputOptions):
         _ALL,
         FlagForm('DETECTOR', path='new'),
     )
+    trust_weights: bool = shared(
+        False,
+        'export a .pt detector, which runs whatever code is in it; once for each file',
+        _ALL,
+    )
     calibration: str = shared(
         '',
         'camera_info YAML (and transforms) to use instead of the recorded or published '

@@ -9,6 +9,7 @@ from typing import Any
 
 from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding.bundle.default_model import default_detector
+from mmedge_ros.encoding.bundle.model_bundle import export_trusted
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import read_calibration
 from mmedge_ros.geometry.sensor_poses import CAMERA_FRAME, RADAR_FRAME
@@ -16,7 +17,7 @@ from mmedge_ros.geometry.transforms import format_static_transform, with_prefix
 from mmedge_ros.questions.model_client import is_endpoint
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_session import replay_detector
-from mmedge_ros.replay.parameter_file import pipeline_parameters
+from mmedge_ros.replay.parameter_file import detector_parameters, pipeline_parameters
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.ros.graph.description import OPTIMIZER, NodeDescription, sim_time
@@ -98,6 +99,8 @@ def bag_graph(recording: Recording, options: GraphOptions) -> list[NodeDescripti
 def perception_graph(options: GraphOptions) -> list[NodeDescription]:
     """Describe the nodes, consumers first and the source last."""
     o = options
+    if o.trust_weights:
+        export_trusted(Path(o.detector), detector_parameters(Path(o.params) if o.params else None))
     shared = sim_time(o.clock or o.rate != 1.0)
     remappings = () if o.bag else driver_remappings(o.camera, o.radar, o.odometry, o.battery)
     windows = pipeline_parameters(Path(o.params) if o.params else None).windows
