@@ -8,6 +8,8 @@ is counted in sure detections: one counts 1.
 
 from __future__ import annotations
 
+import math
+
 from mmedge_ros.core.data_types import Measurement
 
 # Share of the evidence that is kept from one picture, or scan, to the next.
@@ -17,11 +19,17 @@ MOST, LEAST = 2.0, -1.3
 # Of detections with this score as many are right as wrong: 0.31 with level `large` and 0.32 with
 # `medium`, on flights of the validation set. The log odds rise by 10 for every 1.0 of score; a
 # sure detection has 3.
-_EVEN_SCORE, _PER_SCORE = 0.32, 10.0 / 3.0
+_EVEN_SCORE, _ODDS_PER_SCORE, _SURE_ODDS = 0.32, 10.0, 3.0
+_PER_SCORE = _ODDS_PER_SCORE / _SURE_ODDS
 # What a picture without it says; somebody in view is seen in two of three.
 _MISSED = 0.4
 # A cluster of the radar may be a ghost: eight in a row are a sure detection.
 _CLUSTER = 0.2
+
+
+def score_of(chance: float) -> float:
+    """Return the score of our own networks at which a detection is right with this chance."""
+    return _EVEN_SCORE + math.log(chance / (1.0 - chance)) / _ODDS_PER_SCORE
 
 
 def gained(measurement: Measurement) -> float:
