@@ -44,6 +44,7 @@ def describe(values):
         camera_driver=drivers.camera_driver,
         radar_driver=drivers.radar_driver,
         view=view_port(values),
+        above=True,
     )
     extrinsics = options.extrinsics or str(share_file('config', 'extrinsics.yaml'))
     options = replace(options, extrinsics=extrinsics)

@@ -12,12 +12,12 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, console, say
 from mmedge_ros.commands.errors import stop
-from mmedge_ros.core.data_types import Decision
+from mmedge_ros.core.data_types import CAMERA, Decision
 from mmedge_ros.core.device_profile import measured_profile, stage_durations, write_profile
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.encoding.bundle.model_bundle import export_trusted
+from mmedge_ros.encoding.bundle.model_bundle import detector_words, export_trusted
 from mmedge_ros.encoding.track_recognition import RecogniserParameters
-from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
+from mmedge_ros.replay.offline_session import OfflineOptions, replay_detector, replay_offline
 from mmedge_ros.replay.parameter_file import detector_parameters, with_parameter_file
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
@@ -49,6 +49,7 @@ class ReplayRequest(GraphOptions):
 def run_replay(request: ReplayRequest) -> None:
     """Replay, write the report, and print where it is."""
     require_writable(request.out)
+    _say_detector(request)
     record = _live(request) if request.live else _offline(request)
     with console.status('writing the report'):
         pictures = report_pictures(record, request)
@@ -74,6 +75,13 @@ def run_replay(request: ReplayRequest) -> None:
         _save_profile(record, request.save_profile)
     if request.video:
         _write_video(record, request)
+
+
+def _say_detector(request: ReplayRequest) -> None:
+    with _recording(request) as recording:
+        model = replay_detector(recording, str(request.detector))
+        if CAMERA in recording.modalities:
+            say(f'people are found by {detector_words(model)}')
 
 
 def _live(request: ReplayRequest) -> RunRecord:

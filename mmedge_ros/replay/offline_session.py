@@ -19,7 +19,7 @@ from mmedge_ros.core.data_types import (
 from mmedge_ros.core.device_profile import read_profile
 from mmedge_ros.core.run_record import RunRecord, software_identity
 from mmedge_ros.encoding.bundle.default_model import default_detector
-from mmedge_ros.encoding.bundle.model_bundle import domain_warning
+from mmedge_ros.encoding.bundle.model_bundle import detector_words, domain_warning
 from mmedge_ros.encoding.detector import DetectorParameters
 from mmedge_ros.encoding.encoder_registry import EncoderSettings, encoder_kind
 from mmedge_ros.encoding.track_recognition import RecogniserParameters
@@ -107,6 +107,8 @@ def replay_offline(
     record.profile = Path(options.profile).name if options.profile else ''
     strategy = fusion_strategy(fused_by, options.pipeline)
     record.software = {**software_identity(model), 'strategy': strategy}
+    if CAMERA in recording.modalities:
+        record.software['detector'] = detector_words(model)
     record.wall_time = time.monotonic() - begun
     record.resources = {
         'cpu_s': time.process_time() - used,
@@ -147,7 +149,9 @@ def replay_detector(recording: Recording, named: str) -> Path:
     """
     if CAMERA not in recording.modalities:
         return Path()
-    return default_detector(named, recording.is_simulated)
+    is_simulated = recording.is_simulated
+    above = not (named or is_simulated) and recording.flies()
+    return default_detector(named, is_simulated, above)
 
 
 def detector_problems(model: Path, recording: Recording) -> list[str]:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from mmedge_ros import MmedgeError
-from mmedge_ros.core.data_types import Unit
+from mmedge_ros.core.data_types import NS_PER_S, Unit
 from mmedge_ros.core.parameter import parameter
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.calibration import Calibration, read_calibration
@@ -62,6 +62,8 @@ class RepeatedMessages:
 
 # Enough for a robust median, few enough to start at once.
 _RATE_SAMPLE = 200
+# m; nobody carries a camera so high.
+_IN_THE_AIR, _LOOKED_AT_NS = 3.0, 60 * NS_PER_S
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,17 @@ class Recording:
                 if frames == (motion.frame_id, motion.base_frame):
                     motion.add(report.state)
         return motion
+
+    def flies(self) -> bool:
+        """Whether the drone rises in the first minute, or is in the air already."""
+        topics = self._ego_topics
+        for message in self.bag.messages(topics) if topics else ():
+            if message.log_ns - self.bag.begin_ns > _LOOKED_AT_NS:
+                break
+            heights = [report.state.pose.translation[2] for report in self._ego_reports(message)]
+            if max(heights, default=0.0) > _IN_THE_AIR:
+                return True
+        return False
 
     def truth(self) -> GroundTruth | None:
         """Return what was really there; None where the recording does not say."""

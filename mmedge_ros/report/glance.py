@@ -76,6 +76,8 @@ def sentences(report: Mapping[str, Any]) -> list[str]:
     if not report['decisions']:
         return ['No answer was given, so that there is nothing to say about people.']
     words = [*_people(report), *_new_in_view(report), *_answers(report)]
+    if detector := report['software'].get('detector'):
+        words.append(f'People were found by {detector}.')
     if not report['accuracy']:
         words.append(
             'This recording has no ground truth: how many people there really were, and how '

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import NS_PER_S, Detection, FloatArray

@@ -214,3 +214,10 @@ def test_a_silent_sensor_is_said_once(build_run: Callable[..., RunRecord]) -> No
 def test_a_share_is_all_only_where_none_is_left(build_run):
     report = report_of(build_run(1.0)) | {'deadline_miss_rate': 0.998}
     assert any(limit.what.startswith('99 % of the answers') for limit in limits(report))
+
+
+def test_it_is_said_what_found_the_people_and_what_it_learned_from() -> None:
+    record = run(first_followed(10), two_people())
+    record.software = {'detector': 'walkers, which learned from simulated pictures'}
+    said = report_of(record)['at_a_glance']['sentences']
+    assert said[-1] == 'People were found by walkers, which learned from simulated pictures.'

@@ -1,7 +1,8 @@
 """Which network is used when none is named, and what a name stands for.
 
-A detector trained on the simulator is right for simulated flights and poor at real people, and
-the other way round; so what the pictures come from decides which one goes first.
+What the pictures come from decides which one goes first. A detector that never saw a real person
+is poor at them, and one that never saw a simulated one at those. Of real pictures the view
+decides: detectors of others learned from pictures taken at eye level (docs/results/detector.md).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import MANIFEST
-from mmedge_ros.encoding.bundle.model_bundle import SIMULATED, load_bundle
+from mmedge_ros.encoding.bundle.model_bundle import REAL, SIMULATED, load_bundle
 from mmedge_ros.encoding.bundle.registry import KNOWN_MODELS
 from mmedge_ros.encoding.bundle.weights import fetched_models_folder
 
@@ -23,27 +24,39 @@ _SHARED = Path('share') / 'mmedge_ros' / 'models'
 # Beside the sources, and where pip installs them.
 _SHIPPED = (Path(__file__).resolve().parents[3] / 'models', Path(sys.prefix) / _SHARED)
 _DATA_MODEL = Path('models') / 'yolox_nano.onnx'
+_OF_OTHERS = {model.name for model in KNOWN_MODELS}
 
 
-def default_detector(named: str = '', simulated: bool = False) -> Path:
+def default_detector(named: str = '', simulated: bool = False, above: bool = False) -> Path:
     """Return the weights or bundle to use.
 
     What is named goes first: a path, or the name of a bundle that was fetched or is shipped.
-    Without a name simulated pictures get the shipped bundle; real ones a fetched bundle, else
-    $MMEDGE_DATA/models/yolox_nano.onnx, and the shipped bundle only if there is neither. Of
+    Without a name simulated pictures get a bundle that saw simulated ones, and real ones one that
+    saw real ones. Seen from above these are bundles of one's own and the shipped one; at eye level
+    a detector of others goes first that was fetched, or $MMEDGE_DATA/models/yolox_nano.onnx. Of
     several bundles one goes first whose networks fuse, unless they are no better than rules.
 
     :param simulated: the pictures come from the simulator
+    :param above: a drone in flight takes them
     :raises EncodingError: when there is none; the message says how to get one
     """
     if named:
         return _named(named)
     bundles = sorted(_bundles(), key=lambda bundle: not bundle.fuses)
-    suited = [bundle.path for bundle in bundles if bundle.simulated == simulated]
-    others = [bundle.path for bundle in bundles if bundle.simulated != simulated]
+    kind = SIMULATED if simulated else REAL
+    others_own = [bundle.path for bundle in bundles if bundle.path.name in _OF_OTHERS]
+    ours = [bundle for bundle in bundles if bundle.path.name not in _OF_OTHERS]
+    suited = [bundle.path for bundle in ours if kind in bundle.domain]
+    unsuited = [bundle.path for bundle in ours if kind not in bundle.domain]
     folder = os.environ.get('MMEDGE_DATA', '')
     data = [Path(folder) / _DATA_MODEL] if folder else []
-    in_order = (*suited, *others, *data) if simulated else (*suited, *data, *others)
+    eye_level = [*others_own, *data]
+    if simulated:
+        in_order = [*suited, *unsuited, *eye_level]
+    else:
+        # Bundles of one's own that saw nothing but real pictures are made for the camera at hand.
+        own = [bundle.path for bundle in ours if bundle.domain == REAL]
+        in_order = [*own, *(suited if above else ()), *eye_level, *suited, *unsuited]
     for path in in_order:
         if path.exists():
             return path
@@ -92,10 +105,10 @@ def _named(named: str) -> Path:
 
 
 class _Bundle(NamedTuple):
-    """A bundle at hand: whether it is made for simulated pictures, and fuses better than rules."""
+    """A bundle at hand: what pictures it saw, and whether it fuses better than rules."""
 
     path: Path
-    simulated: bool
+    domain: str
     fuses: bool
 
 
@@ -103,10 +116,10 @@ def _bundles() -> Iterator[_Bundle]:
     for folder in bundle_folders():
         try:
             bundle = load_bundle(folder)
-            yield _Bundle(folder, bundle.domain == SIMULATED, bundle.fuses_better)
+            yield _Bundle(folder, bundle.domain or REAL, bundle.fuses_better)
         except EncodingError:
             # Not passed over: opening it says what is wrong with it.
-            yield _Bundle(folder, simulated=False, fuses=False)
+            yield _Bundle(folder, REAL, fuses=False)
 
 
 def _model_folders() -> Iterator[Path]:

@@ -264,6 +264,18 @@ def domain_warning(path: Path, source_is_simulated: bool) -> str:
     )
 
 
+def detector_words(path: Path) -> str:
+    """Name a detector, and what pictures it has learned from.
+
+    :param path: bundle folder or weight file, of which the latter is not known
+    :raises EncodingError: if a bundle's manifest cannot be read
+    """
+    domain = load_bundle(path).domain if is_bundle(path) else ''
+    if not domain:
+        return f'{path.name}, and what it learned from is not known'
+    return f'{path.name}, which learned from {domain} pictures'
+
+
 def open_detector(
     path: Path,
     parameters: DetectorParameters | None = None,

@@ -129,10 +129,10 @@ class GraphOptions(InputOptions):
     """A start of the graph; empty texts mean the default.
 
     Without a ``bag`` sensors or drivers are expected. ``view`` is the port of the live page; 0
-    makes none. The fields at the end are for programs: ``camera_driver``, ``radar_driver``,
-    ``monitor`` and ``optimizer`` are parameters of these nodes, and None leaves them out;
-    ``question_parameters`` join those of the node that answers questions. The player of a
-    recording waits for the nodes ``wait_for`` too.
+    makes none. The fields at the end are for programs: ``above`` says that a drone in flight takes
+    the pictures; ``camera_driver``, ``radar_driver``, ``monitor`` and ``optimizer`` are parameters
+    of these nodes, and None leaves them out; ``question_parameters`` join those of the node that
+    answers questions. The player of a recording waits for the nodes ``wait_for`` too.
     """
 
     bag: str = shared(
@@ -245,6 +245,7 @@ class GraphOptions(InputOptions):
     fps: float = 30.0
     modalities: tuple[str, ...] = (CAMERA, RADAR)
     simulated: bool = False
+    above: bool = False
     visualizer: bool = True
     camera_driver: Mapping[str, Any] | None = None
     radar_driver: Mapping[str, Any] | None = None

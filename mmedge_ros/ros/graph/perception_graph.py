@@ -44,7 +44,7 @@ def describe_graph(options: GraphOptions) -> list[NodeDescription]:
     if options.bag:
         with opened_recording(options) as recording:
             return bag_graph(recording, options)
-    model = str(default_detector(options.detector).resolve())
+    model = str(default_detector(options.detector, above=options.above).resolve())
     return perception_graph(replace(options, detector=model, monitor={}, optimizer={}))
 
 

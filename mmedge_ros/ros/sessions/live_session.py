@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.core.run_record import RunRecord, software_identity
+from mmedge_ros.encoding.bundle.model_bundle import detector_words
 from mmedge_ros.pipeline.fusion_strategy import fusion_strategy
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.replay import ReplayError
@@ -95,6 +96,8 @@ def replay_live(
     model = _model_of(nodes)
     strategy = fusion_strategy(Path(model) if model else None, parameters)
     record.software = {**software_identity(model), 'strategy': strategy}
+    if model:
+        record.software['detector'] = detector_words(Path(model))
     record.wall_time = time.monotonic() - begun
     return record
 

@@ -85,6 +85,17 @@ def test_real_pictures_get_the_fetched_bundle(shipped: Path, fetched: Path, data
     assert default_detector() == fetched
 
 
+def test_a_drone_in_flight_gets_the_bundle_that_saw_people_from_above(
+    shipped: Path, fetched: Path
+) -> None:
+    both = bundle(shipped.parent / 'zebras', 'real and simulated')
+    assert default_detector(above=True) == both
+    assert default_detector() == fetched
+    assert default_detector(simulated=True) == shipped
+    own = bundle(fetched.parent / 'own_camera', 'real')
+    assert default_detector(above=True) == default_detector() == own
+
+
 @pytest.mark.parametrize('simulated', [False, True])
 def test_a_data_folder_without_the_network_is_no_hindrance(
     shipped: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, simulated: bool
