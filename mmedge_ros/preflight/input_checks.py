@@ -51,7 +51,7 @@ _DEGRADED = {
     'no camera calibration': 'publish camera_info beside the pictures, or give --calibration FILE',
     'no transform': 'give --extrinsics FILE (see config/extrinsics.yaml), or publish /tf_static',
     'pictures are unlike': 'look at the lens, the exposure and the light; a detector for such '
-    'pictures: `mmedge lab train detector`',
+    'pictures: `mmedge lab train detector` (docs/models.md, your own pictures)',
     'no base_link': 'give --extrinsics FILE (see config/extrinsics.yaml), or publish /tf_static',
 }
 _ERROR = 2
