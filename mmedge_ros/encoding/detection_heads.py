@@ -2,7 +2,7 @@
 
 YOLOX (Ge et al., arXiv 2107.08430) puts out one row per cell of the strides 8, 16 and 32;
 ultralytics' heads one column per cell; end-to-end heads (YOLOv10, YOLO26, exports with NMS
-inside) a short list of boxes.
+inside) and RT-DETR (Zhao et al., CVPR 2024) a short list of boxes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _YOLOX_STYLE = InputStyle(centred=False, rgb=False, scale=1.0)
 _ULTRALYTICS_STYLE = InputStyle(centred=True, rgb=True, scale=1.0 / 255.0)
 # exp(10) is 22026 cells, wider than any picture, and its square is still a float32.
 _LARGEST_LOG_SIZE = 10.0
+_RT_DETR = 'RTDETRDecoder'
 
 FloatRows = NDArray[np.float32]
 
@@ -126,6 +127,28 @@ class EndToEndHead:
         return _select(chosen[:, :4], chosen[:, 4], chosen[:, 5].astype(np.intp), threshold, kept)
 
 
+class RtDetrHead:
+    """Rows of (x, y, w, h, C class scores), one per object: shares of the input.
+
+    Such networks were trained on stretched pictures; here they get them with their aspect kept.
+    """
+
+    style = _ULTRALYTICS_STYLE
+    overlapping = False
+
+    def __init__(self, input_size: tuple[int, int], classes: int) -> None:
+        self.classes: int | None = classes
+        self._size = np.array(input_size, np.float32)
+
+    def candidates(
+        self, output: FloatRows, threshold: float, kept: NDArray[np.bool_]
+    ) -> Candidates:
+        classes = output[:, 4:].argmax(axis=1)
+        scores = output[np.arange(len(output)), 4 + classes]
+        boxes = _corners_of(output[:, :2] * self._size, output[:, 2:4] * self._size)
+        return _select(boxes, scores, classes, threshold, kept)
+
+
 def find_head(
     output: FloatRows, input_size: tuple[int, int], metadata: Mapping[str, str], place: str
 ) -> Head:
@@ -137,10 +160,9 @@ def find_head(
     :raises EncodingError: if the shape is none of the accepted ones, which the message lists
     """
     task, kind = metadata.get('task', 'detect'), metadata.get('head', '')
-    if task != 'detect' or kind == 'RTDETRDecoder':
-        what = kind if task == 'detect' else task
+    if task != 'detect':
         raise EncodingError(
-            f'{place} is made for {what!r}, not for the detection of boxes; '
+            f'{place} is made for {task!r}, not for the detection of boxes; '
             'use the detect variant of a YOLO network'
         )
     cells = sum(columns * rows for columns, rows in (_cells(input_size, s) for s in STRIDES))
@@ -149,6 +171,11 @@ def find_head(
         end_to_end = metadata.get('end2end', '').lower() == 'true'
         if shape[1] == cells and shape[2] >= 6 and not end_to_end:
             return YoloxHead(input_size, shape[2] - 5, decoded=_in_pixels(output[0]))
+        names = len(class_names(metadata, None, place)) if 'names' in metadata else 0
+        is_short = shape[1] < cells and not end_to_end and names and shape[2] == 4 + names
+        # End-to-end boxes of two classes have the same shape, but are in pixels.
+        if kind == _RT_DETR or (is_short and 0.0 < np.abs(output[0, :, :4]).max() <= 1.5):
+            return RtDetrHead(input_size, shape[2] - 4)
         if shape[2] == 6 and shape[1] <= cells:
             return EndToEndHead()
         # Networks with more strides than three have other numbers of cells.
@@ -157,8 +184,8 @@ def find_head(
     raise EncodingError(
         f'{place} puts out {list(shape)} for an input of {input_size[0]} x {input_size[1]} px, '
         f'which is no detection that is understood; accepted are [1, {cells}, 5 + classes] '
-        f'(YOLOX), [1, 4 + classes, {cells}] (ultralytics) and [1, up to {cells}, 6] '
-        '(ultralytics end-to-end)'
+        f'(YOLOX), [1, 4 + classes, {cells}] (ultralytics), [1, up to {cells}, 6] (ultralytics '
+        'end-to-end) and, with names in its metadata, [1, boxes, 4 + classes] (RT-DETR)'
     )
 
 

@@ -16,6 +16,7 @@ from mmedge_ros.encoding.detection_heads import (
     Candidates,
     EndToEndHead,
     Head,
+    RtDetrHead,
     UltralyticsHead,
     YoloxHead,
     best_boxes,
@@ -103,6 +104,20 @@ def test_a_row_of_an_end_to_end_head_is_a_box() -> None:
     np.testing.assert_allclose(found.scores, [0.7])
 
 
+def test_boxes_of_rt_detr_are_shares_of_the_input() -> None:
+    output = np.zeros((1, 40, 6), np.float32)
+    output[0, 7] = (0.5, 0.5, 0.25, 0.5, 0.7, 0.2)
+    metadata = {'task': 'detect', 'names': "{0: 'person', 1: 'car'}"}
+    head = find_head(output, SIZE, metadata, 'net')
+    assert isinstance(head, RtDetrHead)
+    found = head.candidates(output[0], 0.3, PERSON_ONLY)
+    np.testing.assert_allclose(found.boxes, [[36, 16, 60, 48]])
+    np.testing.assert_allclose(found.scores, [0.7])
+    # Boxes of an end-to-end head of two classes have the same shape.
+    output[0, 7, :4] = (36, 16, 60, 48)
+    assert isinstance(find_head(output, SIZE, metadata, 'net'), EndToEndHead)
+
+
 @pytest.mark.parametrize('head', [YoloxHead(SIZE, 2, decoded=False), UltralyticsHead(2)])
 def test_a_cell_counts_for_its_best_class_only(head: Head) -> None:
     rows = np.zeros((CELLS, 7), np.float32)
@@ -119,6 +134,7 @@ HEADS = (
     (YoloxHead(SIZE, 2, decoded=True), (CELLS, 7)),
     (UltralyticsHead(2), (6, CELLS)),
     (EndToEndHead(), (40, 6)),
+    (RtDetrHead(SIZE, 2), (40, 6)),
 )
 
 
@@ -210,7 +226,6 @@ def test_more_candidates_than_can_be_compared_keep_the_best() -> None:
     [
         ({'task': 'segment'}, 'segment'),
         ({'task': 'pose'}, 'pose'),
-        ({'task': 'detect', 'head': 'RTDETRDecoder'}, 'RTDETRDecoder'),
     ],
 )
 def test_networks_for_other_tasks_are_refused_whatever_their_shape(
