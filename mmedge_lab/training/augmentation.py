@@ -21,6 +21,8 @@ from mmedge_ros.sensing.camera.image import Picture
 
 _LEAST_SHARE = 0.4  # of a box that must be left inside for the object to stay one
 _LEAST_HEIGHT = 6.0  # px
+# px, and share of the height of what is shown; and how far a picture is scaled for that.
+_SHORTEST, _TALLEST, _FACTORS = 10.0, 0.9, (0.1, 2.0)
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,9 @@ class Augmentation:
     """How much pictures are changed; ``mosaic`` is the share made of four others.
 
     Scales are factors on the scale at which the detector gets a picture. ``aimed`` is the share
-    of pictures placed so that some object is in them. ``whole`` is the share of batches with a
+    of pictures placed so that some object is in them, and ``sized`` the share of those scaled so
+    that it is as tall as any that fits: what is small in one source is large in another.
+    ``whole`` is the share of batches with a
     quarter of the pictures at twice the size: in no other are people seen from nearby. ``grey``,
     ``blurred``, ``noisy`` and ``packed`` (as JPEG) are shares of pictures.
     """
@@ -36,12 +40,13 @@ class Augmentation:
     smallest: float = 0.55
     largest: float = 1.5
     aimed: float = 0.8
+    sized: float = 0.5
     mirrored: float = 0.5
     mosaic: float = 0.5
     gain: float = 0.3  # of brightness, natural logarithm
     gamma: float = 0.3  # exponent, natural logarithm
     tint: float = 0.1  # of each colour, natural logarithm
-    whole: float = 0.25
+    whole: float = 0.4
     grey: float = 0.15
     blurred: float = 0.1
     noisy: float = 0.15
@@ -148,6 +153,9 @@ class Augmenter(NamedTuple):
             aim = (box[:2] + box[2:]) / 2
             if mirrored:
                 aim[0] = width - aim[0]
+            if rng.random() < settings.sized:
+                tall = np.exp(rng.uniform(np.log(_SHORTEST), np.log(_TALLEST * crop[1])))
+                factor = float(np.clip(tall / max(box[3] - box[1], 1.0), *_FACTORS))
         x, y = (
             _offset(float(rng.random()) * extent, factor * float(middle), factor * whole, extent)
             for middle, whole, extent in zip(aim, (width, height), crop, strict=True)

@@ -19,7 +19,15 @@ from mmedge_lab.training.picture_set import Labelled, PictureSet
 SIZE = (320, 240)
 CROP = (208, 160)
 PLAIN = Augmentation(
-    mosaic=0.0, gain=0.0, gamma=0.0, tint=0.0, grey=0.0, blurred=0.0, noisy=0.0, packed=0.0
+    sized=0.0,
+    mosaic=0.0,
+    gain=0.0,
+    gamma=0.0,
+    tint=0.0,
+    grey=0.0,
+    blurred=0.0,
+    noisy=0.0,
+    packed=0.0,
 )
 
 
@@ -56,7 +64,7 @@ def test_what_is_cut_off_is_ignored_but_never_lost(seed: int) -> None:
 
 @given(st.integers(0, 10_000))
 def test_a_picture_smaller_than_the_crop_is_all_in_it(seed: int) -> None:
-    settings = Augmentation(0.3, 0.6, mosaic=0.0, gain=0.0, gamma=0.0, tint=0.0)
+    settings = replace(PLAIN, smallest=0.3, largest=0.6)
     rng = np.random.default_rng(seed)
     made = Augmenter(SIZE, CROP, settings, rng)([labelled()], 0)
     assert len(made.objects) == 1
@@ -80,6 +88,16 @@ def test_a_batch_holds_rgb_pictures_and_numbered_boxes(pictures: PictureSet) -> 
         assert batch.pictures.dtype == np.uint8
         assert batch.objects.shape[1] == batch.ignored.shape[1] == 6
         assert set(batch.objects[:, 0].tolist()) <= {0.0, 1.0, 2.0}
+
+
+def test_objects_of_any_size_are_shown_as_small_and_as_tall_as_fits() -> None:
+    settings = replace(PLAIN, aimed=1.0, sized=1.0)
+    heights = []
+    for seed in range(200):
+        made = Augmenter(SIZE, CROP, settings, np.random.default_rng(seed))([labelled()], 0)
+        heights += (made.objects[:, 4] - made.objects[:, 2]).tolist()
+    assert 9.0 <= min(heights) < 15.0
+    assert 110.0 < max(heights) <= 121.0  # twice the 60 px that it has
 
 
 def test_some_batches_show_a_quarter_of_the_pictures_at_twice_the_size(
