@@ -12,7 +12,8 @@ from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, is_bundle, load
 from mmedge_ros.encoding.picture_drift import PictureDrift, read_usual_pictures
 from mmedge_ros.pipeline.perception_pipeline import MeasurementSource, PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
-from mmedge_ros.tracking.noise_scale import USUAL_SCALE, read_noise_scale
+from mmedge_ros.tracking.noise_scale import USUAL_SCALE, is_fitted, read_noise_scale
+from mmedge_ros.tracking.score_calibration import ScoreCalibration
 from mmedge_ros.windows.bundle_gate import bundle_gate
 from mmedge_ros.windows.early_decision import GatedDecision, Gating
 from mmedge_ros.windows.feature_fusion import FeatureFusion, FusionNetworks
@@ -73,7 +74,11 @@ def open_pipeline(
     drift = None if usual is None else PictureDrift(usual)
     gating = _gating_of(model, parameters, DECISION if fusion is None else FEATURE)
     if gating is None:
-        return PerceptionPipeline(parameters, fusion, noise_scale=noise_scale, drift=drift)
+        # A bundle whose errors were fitted was tracked with, and so were its scores.
+        scores = ScoreCalibration() if model is not None and not is_fitted(model) else None
+        return PerceptionPipeline(
+            parameters, fusion, noise_scale=noise_scale, drift=drift, scores=scores
+        )
     return gated_pipeline(gating, parameters, fusion, noise_scale=noise_scale, drift=drift)
 
 

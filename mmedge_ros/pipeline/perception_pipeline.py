@@ -39,6 +39,7 @@ from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler
 from mmedge_ros.tracking import FusionError
 from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters, fuse_detections
 from mmedge_ros.tracking.pairing import PairedUnits
+from mmedge_ros.tracking.score_calibration import ScoreCalibration
 from mmedge_ros.tracking.track import TrackerState
 from mmedge_ros.tracking.tracker import Tracker
 from mmedge_ros.windows.early_decision import GatedDecision
@@ -87,6 +88,7 @@ class PerceptionPipeline:
     :param measure: where measurements come from, units of added modalities included; None is
         decision fusion, which does without those: they count only as units and by their age
     :param noise_scale: how much larger errors usually are than the tracker's noise models say
+    :param scores: learns what the scores of the detector mean, of one that nobody calibrated
     :param drift: notices pictures that are unlike the calibration flights'; it changes no track,
         and while there are such, no window is decided early
     :raises FusionError: if windows overlap too much for feature fusion
@@ -101,8 +103,10 @@ class PerceptionPipeline:
         measure: MeasurementSource | None = None,
         noise_scale: float = 1.0,
         drift: PictureDrift | None = None,
+        scores: ScoreCalibration | None = None,
     ) -> None:
         self.drift = drift
+        self.scores = scores
         self.parameters = p = parameters or PipelineParameters()
         self.feature_fusion = feature_fusion
         self.early_decision = early_decision
@@ -183,6 +187,9 @@ class PerceptionPipeline:
             self.rig.see_picture(*features.image_size)
             if self.drift is not None:
                 self.drift.take(features.stamp_ns, features.appearance)
+            if self.scores is not None:
+                taken = self.scores.take(features.stamp_ns, features.detections)
+                features = replace(features, detections=taken)
         if not self.assembler.add_features(features, now_ns):
             return False
         self._follow_restart()

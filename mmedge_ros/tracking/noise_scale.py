@@ -68,6 +68,11 @@ def updated_scale(scale: NoiseScale, measurement: Measurement, distance: float) 
     return NoiseScale(mean, kept + 1.0, measurement.stamp_ns)
 
 
+def is_fitted(model: Path) -> bool:
+    """Tell a bundle whose errors were fitted from others and from weight files."""
+    return (model / NOISE_FILE).is_file()
+
+
 def read_noise_scale(bundle: Path) -> float:
     """Read the usual scale of a model bundle; `USUAL_SCALE` where it has none.
 

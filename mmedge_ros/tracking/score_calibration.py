@@ -68,26 +68,28 @@ class ScoreCalibration:
         same = intersection_over_union(before, now) >= _FOUND
         if is_next:
             scores = [one.score for one in self._last]
-            found = same.any(axis=1).tolist()
+            found = [bool(row.any()) for row in same]
             self._known.extend(zip(scores, found, self._seen_before.tolist(), strict=True))
             self._new += len(scores)
-        self._seen_before = same.any(axis=0) & is_next
+        self._seen_before = np.asarray(same.any(axis=0) & is_next)
         if self._new >= _RENEWED and len(self._known) >= _FEWEST:
             self._new = 0
             self._fit()
 
     def _fit(self) -> None:
         """Read the share found again off equally full bins; it never falls as scores rise."""
-        known = np.array(sorted(self._known), np.float64)
-        bins = np.array_split(known, _BINS)
-        weights = np.array([len(part) for part in bins], np.float64)
-        found = _rising(np.array([part[:, 1].mean() for part in bins]), weights)
+        scores, found, before = np.array(self._known, np.float64).T
+        edges = np.unique(np.quantile(scores, np.arange(1, _BINS) / _BINS))
+        bins = np.digitize(scores, edges)
+        known = np.unique(bins)
+        weights = np.array([np.count_nonzero(bins == n) for n in known], np.float64)
+        shares = _rising(np.array([found[bins == n].mean() for n in known]), weights)
         # Who was there in two pictures is hardly a mistake: so often people are found again.
-        there = known[known[:, 2] > 0.0, 1]
+        there = found[before > 0.0]
         most = max(float(there.mean()) if len(there) else 1.0, _LEAST_FOUND)
-        chances = np.clip((found - _BY_CHANCE) / (most - _BY_CHANCE), _UNSURE, 1.0 - _UNSURE)
-        self._scores, first = np.unique([part[:, 0].mean() for part in bins], return_index=True)
-        self._chances = chances[first]
+        chances = (shares - _BY_CHANCE) / (most - _BY_CHANCE)
+        self._chances = np.clip(chances, _UNSURE, 1.0 - _UNSURE)
+        self._scores = np.array([scores[bins == n].mean() for n in known])
 
 
 def _rising(values: FloatArray, weights: FloatArray) -> FloatArray:
