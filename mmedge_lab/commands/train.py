@@ -122,12 +122,16 @@ def detector(
     rate: Annotated[
         float, option('--rate', 'RATE', 'learning rate of a batch of 16', min=1e-6, max=0.1)
     ] = 2e-3,
+    teacher: Annotated[
+        Path | None,
+        existing_file('--teacher', 'YOLOX .onnx whose scores of real colour pictures it learns'),
+    ] = None,
     attribution: AttributionOption = '',
 ) -> None:
     """Train the small detector on pictures with labels and write it as a bundle.
 
-    It finds people, cyclists, cars and dogs. Of several kinds of pictures each is drawn by the
-    square root of its size, and a class that nobody labelled in one of them is not unlearned. The
+    It finds people, cyclists, cars and dogs. All kinds of pictures are drawn equally often (at
+    most five times over), and a class that nobody labelled in one of them is not unlearned. The
     same seed on the same machine gives the same network. A training that was cut short goes on
     where it was.
     """
@@ -153,6 +157,7 @@ def detector(
                 validation=validation,
                 settings=settings,
                 begin_with=begin_with,
+                teacher=teacher,
                 attribution=attribution,
             )
     for name, figures in metrics.items():

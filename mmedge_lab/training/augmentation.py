@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -19,10 +19,14 @@ from mmedge_lab.training.picture_set import Labelled, Labels, PictureSet
 from mmedge_ros.encoding.letterbox import PADDING
 from mmedge_ros.sensing.camera.image import Picture
 
+if TYPE_CHECKING:
+    from mmedge_lab.training.teacher import Teacher
+
 _LEAST_SHARE = 0.4  # of a box that must be left inside for the object to stay one
 _LEAST_HEIGHT = 6.0  # px
-# px, and share of the height of what is shown; and how far a picture is scaled for that.
-_SHORTEST, _TALLEST, _FACTORS = 10.0, 0.9, (0.1, 2.0)
+# px, and share of the height of what is shown; how far a picture is scaled for that at most, and
+# the least share of the crop's sides that it fills then.
+_SHORTEST, _TALLEST, _LARGEST_FACTOR, _LEAST_FILLED = 10.0, 0.9, 2.0, 0.35
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,14 @@ Size = tuple[int, int]
 class Batch(NamedTuple):
     """``pictures`` (B, 3, H, W) uint8 RGB, and rows of picture, class, x0, y0, x1, y1 (px).
 
-    ``objects`` (N, 6) are to be detected, ``ignored`` (M, 6) are not judged.
+    ``objects`` (N, 6) are to be detected, ``ignored`` (M, 6) are not judged. ``taught``
+    (B, cells, classes) are scores of a teacher, NaN where it knows nothing.
     """
 
     pictures: NDArray[np.uint8]
     objects: NDArray[np.float32]
     ignored: NDArray[np.float32]
+    taught: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class BatchSource:
     """Makes the batches of any epoch; the same for the same seed, whatever was made before.
 
     ``size`` is the detector's input, ``crop`` the part of it that one picture shows. So many
-    ``threads`` make batches.
+    ``threads`` make batches. A ``teacher`` looks at photos.
     """
 
     pictures: PictureSet
@@ -82,6 +88,7 @@ class BatchSource:
     seed: int
     augmentation: Augmentation
     threads: int = 1
+    teacher: Teacher | None = None
 
     def __len__(self) -> int:
         """Batches in an epoch; pictures that do not fill the last one wait for the next."""
@@ -112,7 +119,14 @@ class BatchSource:
         for position in range(len(loaded)):
             rng = np.random.default_rng((self.seed, epoch, place, position))
             made.append(Augmenter(self.size, crop, settings, rng)(loaded, position))
-        return joined(made)
+        batch = joined(made)
+        if self.teacher is None or not any(sample.is_photo for sample in made):
+            return batch
+        pairs = zip(batch.pictures, made, strict=True)
+        known = {n: self.teacher.scores(p) for n, (p, of) in enumerate(pairs) if of.is_photo}
+        taught = np.full((len(made), *next(iter(known.values())).shape), np.nan, np.float32)
+        taught[list(known)] = list(known.values())
+        return batch._replace(taught=taught)
 
 
 class Augmenter(NamedTuple):
@@ -133,8 +147,9 @@ class Augmenter(NamedTuple):
         """
         rng = self.rng
         if rng.random() < self.settings.mosaic:
-            others = rng.integers(len(pictures), size=3).tolist()
-            made = self._mosaic([pictures[place] for place in (number, *others)])
+            alike = [p for p in pictures if p.is_photo == pictures[number].is_photo]
+            others = rng.integers(len(alike), size=3).tolist()
+            made = self._mosaic([pictures[number], *(alike[place] for place in others)])
         else:
             made = self._placed(pictures[number], self.crop)
         relit = _relit(made.image, self.settings, rng)
@@ -155,7 +170,9 @@ class Augmenter(NamedTuple):
                 aim[0] = width - aim[0]
             if rng.random() < settings.sized:
                 tall = np.exp(rng.uniform(np.log(_SHORTEST), np.log(_TALLEST * crop[1])))
-                factor = float(np.clip(tall / max(box[3] - box[1], 1.0), *_FACTORS))
+                least = _LEAST_FILLED * min(crop[0] / width, crop[1] / height)
+                factor = float(tall / max(box[3] - box[1], 1.0))
+                factor = min(max(factor, least), _LARGEST_FACTOR)
         x, y = (
             _offset(float(rng.random()) * extent, factor * float(middle), factor * whole, extent)
             for middle, whole, extent in zip(aim, (width, height), crop, strict=True)
@@ -175,7 +192,9 @@ class Augmenter(NamedTuple):
             shift = np.array((0, x0, y0, x0, y0), np.float32)
             objects.append(part.objects + shift)
             ignored.append(part.ignored + shift)
-        return Labelled(canvas, np.concatenate(objects), np.concatenate(ignored))
+        return Labelled(
+            canvas, np.concatenate(objects), np.concatenate(ignored), pictures[0].is_photo
+        )
 
 
 def _offset(target: float, middle: float, whole: float, extent: int) -> float:
@@ -197,7 +216,8 @@ def _warped(
     image = cv2.warpAffine(picture.image, matrix, crop, borderValue=(PADDING,) * 3)
     objects, cut = _moved(picture.objects, width, factor, (x, y), crop, mirrored)
     ignored, _ = _moved(picture.ignored, width, factor, (x, y), crop, mirrored, least=0.0)
-    return Labelled(np.asarray(image, np.uint8), objects, np.concatenate((ignored, cut)))
+    ignored = np.concatenate((ignored, cut))
+    return Labelled(np.asarray(image, np.uint8), objects, ignored, picture.is_photo)
 
 
 def _moved(

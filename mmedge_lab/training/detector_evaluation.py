@@ -72,7 +72,7 @@ def labelled_pictures(
 
 
 def _labelled(pictures: PictureSet, number: int) -> LabelledPicture:
-    image, objects, ignored = pictures.load(number)
+    image, objects, ignored, _ = pictures.load(number)
     rows = np.concatenate((objects, ignored))
     nowhere = np.full((len(rows), 3), np.nan)
     return LabelledPicture(

@@ -49,6 +49,7 @@ from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, NARROW, VALIDATIO
 from mmedge_lab.training.network_export import export_detector
 from mmedge_lab.training.picture_set import PictureSet, open_pictures
 from mmedge_lab.training.picture_sources import CLASSES, SOURCES
+from mmedge_lab.training.teacher import Teacher
 from mmedge_ros.adaptation.bundle_configurations import manifest_of
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import sha256_of
@@ -84,7 +85,7 @@ class DetectorSettings:
     normalisation statistics and losses are float32 in any case. ``begun_with`` is the digest of
     the checkpoint whose network it begins with, if any, and ``kept`` the share of it in the
     weights that come out: what the pictures do not show is forgotten less (Wortsman et al., CVPR
-    2022).
+    2022). ``taught_by`` is the digest of the network whose scores are learned too, if any.
     """
 
     width: str = 'narrow'
@@ -99,6 +100,7 @@ class DetectorSettings:
     precision: str = FLOAT32
     begun_with: str = ''
     kept: float = 0.0
+    taught_by: str = ''
 
     @property
     def level(self) -> str:
@@ -129,11 +131,13 @@ def detector_training(
     settings: DetectorSettings,
     folder: Path,
     start: TrainedDetector | None = None,
+    teacher: Teacher | None = None,
 ) -> EpochTraining:
     """Return the training of a detector.
 
     :param folder: where checkpoints are kept
     :param start: what ``settings.begun_with`` names: a trained network of the same width
+    :param teacher: what ``settings.taught_by`` names
     :raises TrainingError: if a checkpoint there is damaged or of another training
     """
     torch = prepare_torch(folder, settings.threads)
@@ -154,6 +158,7 @@ def detector_training(
         settings.seed,
         settings.augmentation,
         _LOADERS if device == 'cuda' else 1,
+        teacher,
     )
     loss_of = DetectorLoss(network, len(CLASSES))
 
@@ -200,6 +205,7 @@ class DetectorLoss:
     def __init__(self, network: Any, classes: int) -> None:
         self._classes = classes
         self._weights: Any = None
+        self._taught: Any = None
         self._loss = detection_loss(network, self._class_loss)
 
     def __call__(self, output: Any, batch: Batch) -> Any:
@@ -209,6 +215,10 @@ class DetectorLoss:
         device = output['scores'].device
         count, size = len(batch.pictures), batch.pictures.shape[:1:-1]
         weights = cell_weights(batch.ignored, count, cell_middles(size), self._classes)
+        self._taught = None
+        if batch.taught is not None:
+            weights[~np.isnan(batch.taught)] = 1.0
+            self._taught = torch.from_numpy(np.nan_to_num(batch.taught)).to(device)
         self._weights = torch.from_numpy(weights).to(device)
         targets = {
             'batch_idx': torch.from_numpy(batch.objects[:, 0].copy()),
@@ -220,6 +230,8 @@ class DetectorLoss:
     def _class_loss(self, logits: Any, targets: Any) -> Any:
         from torch.nn.functional import binary_cross_entropy_with_logits
 
+        if self._taught is not None:
+            targets = targets.maximum(self._taught.to(targets.dtype))
         loss = binary_cross_entropy_with_logits(logits, targets, reduction='none')
         # A cell that an object to find was assigned to learns it, whatever else is there.
         return loss * self._weights.maximum((targets > 0.0).to(loss.dtype))
@@ -332,6 +344,7 @@ def train_detector(
     validation: Path | None = None,
     settings: DetectorSettings | None = None,
     begin_with: Path | None = None,
+    teacher: Path | None = None,
     attribution: str = '',
 ) -> dict[str, Any]:
     """Train, export, check, judge, and put the bundle in its place.
@@ -339,6 +352,7 @@ def train_detector(
     :param places: of the pictures, see `picture_sources`
     :param validation: set of flights that judges the result
     :param begin_with: bundle of a detector of the same width, or its starting point
+    :param teacher: YOLOX network as ONNX, whose scores of real colour pictures are learned too
     :param attribution: what the licences of the pictures ask to be said
     :return: the figures by set
     :raises TrainingError: when it cannot be done; after a full disk the checkpoints are kept
@@ -354,7 +368,10 @@ def train_detector(
         if begin_with:
             start = load_detector(begin_with, settings.width)
             settings = replace(settings, begun_with=start.digest)
-        training = detector_training(pictures, settings, work, start)
+        taught = Teacher(teacher) if teacher else None
+        if taught:
+            settings = replace(settings, taught_by=taught.digest)
+        training = detector_training(pictures, settings, work, start, taught)
         training.run(part_of(report, 0.0, _TRAINED))
         network = training.network
         if start is not None:

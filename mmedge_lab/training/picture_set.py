@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +31,8 @@ from mmedge_ros.sensing.camera.image import Picture
 
 # What a simulated set was made from.
 FACTS = 'index.json'
+# A picture is drawn in an epoch.
+_MOST_TIMES = 5
 
 Labels = NDArray[np.float32]
 
@@ -39,12 +40,14 @@ Labels = NDArray[np.float32]
 class Labelled(NamedTuple):
     """A picture (H, W, 3) uint8 BGR with its objects, rows of class, x0, y0, x1, y1 in px.
 
-    ``objects`` (N, 5) are to be detected; ``ignored`` (M, 5) need not be.
+    ``objects`` (N, 5) are to be detected; ``ignored`` (M, 5) need not be. ``is_photo``: a colour
+    picture of the real world, such as common detectors know.
     """
 
     image: Picture
     objects: Labels
     ignored: Labels
+    is_photo: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,20 +82,24 @@ class PictureSet:
             raise damaged(picture.path, 'no picture')
         height, width = image.shape[:2]
         scale = np.array((1, width, height, width, height), np.float32)
+        is_colour = not picture.is_simulated and bool((image[..., 0] != image[..., 2]).any())
         return Labelled(
-            np.asarray(image, np.uint8), picture.objects * scale, picture.ignored * scale
+            np.asarray(image, np.uint8),
+            picture.objects * scale,
+            picture.ignored * scale,
+            is_colour,
         )
 
     def drawn(self, rng: np.random.Generator) -> list[int]:
-        """Draw as many pictures as there are, sources by the square roots of their sizes.
+        """Draw as many pictures as there are, all sources equally often.
 
-        So a small source is seen more often than a large one, but not as often as all of it.
+        But none more than five times over: the rest is drawn from larger ones.
         """
         sizes = Counter(picture.source for picture in self.pictures)
-        shares = np.cumsum([math.sqrt(size) for size in sizes.values()])
-        counts = np.diff(np.round(len(self) * shares / shares[-1]).astype(int), prepend=0)
         order: list[int] = []
-        for source, count in zip(sizes, counts.tolist(), strict=True):
+        # The smallest first: what they cannot give is shared by those that follow.
+        for place, (source, size) in enumerate(sorted(sizes.items(), key=lambda of: of[1])):
+            count = min((len(self) - len(order)) // (len(sizes) - place), _MOST_TIMES * size)
             own = [n for n, picture in enumerate(self.pictures) if picture.source == source]
             rounds = [rng.permutation(own).tolist() for _ in range(-(-count // len(own)))]
             order += [number for once in rounds for number in once][:count]
@@ -123,14 +130,17 @@ def open_pictures(*places: Path, part: str = TRAIN) -> PictureSet:
     sources = ''
     for number, place in enumerate(places):
         facts = (read_index(place / FACTS) if place.is_dir() else None) or {}
-        read = [p._replace(source=f'{number} {p.source}') for p in read_source(place, part)]
         is_simulated = 'simulator' in facts
+        read = [
+            p._replace(source=f'{number} {p.source}', is_simulated=is_simulated)
+            for p in read_source(place, part)
+        ]
         pictures += without_unlabelled(read) if part == TRAIN and not is_simulated else read
         described = facts if is_simulated else {'name': place.stem}
         made_from.append({**described, 'pictures': len(read)})
         sources += sources_text(place if place.is_dir() else place.parent)
     counts, digest = dict.fromkeys(CLASSES, 0), hashlib.sha256()
-    for path, objects, ignored, _ in pictures:
+    for path, objects, ignored, *_ in pictures:
         for label in objects[:, 0].astype(int).tolist():
             counts[CLASSES[label]] += 1
         digest.update(f'{path.name} {path.stat().st_size}'.encode())

@@ -57,6 +57,7 @@ class SourcePicture(NamedTuple):
     objects: Rows
     ignored: Rows
     source: str = ''
+    is_simulated: bool = False
 
 
 def read_source(place: Path, part: str = TRAIN) -> list[SourcePicture]:

@@ -1,0 +1,106 @@
+"""A teacher's scores lie on the cells of the learner, and only photos are taught."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from mmedge_lab.training import TrainingError
+from mmedge_lab.training.augmentation import Augmentation, BatchSource
+from mmedge_lab.training.detector_training import DetectorLoss, cell_middles
+from mmedge_lab.training.picture_set import open_pictures
+from mmedge_lab.training.picture_sources import CLASSES
+from mmedge_lab.training.teacher import Teacher
+from mmedge_ros.encoding.detection_heads import COCO, STRIDES
+
+
+def red_teacher(path: Path) -> Path:
+    """A YOLOX of an input of 64 x 64 px to which what is bright red is a person."""
+    weights = np.zeros((85, 3, 1, 1), np.float32)
+    weights[[4, 5], 2] = 1.0  # it sees BGR
+    nodes, rows = [], []
+    for stride in STRIDES:
+        pooled = helper.make_node(
+            'AveragePool', ['x'], [f'p{stride}'], kernel_shape=[stride] * 2, strides=[stride] * 2
+        )
+        scored = helper.make_node('Conv', [f'p{stride}', 'w'], [f's{stride}'])
+        scaled = helper.make_node('Mul', [f's{stride}', 'share'], [f'c{stride}'])
+        flat = helper.make_node('Reshape', [f'c{stride}', 'flat'], [f'f{stride}'])
+        nodes += [pooled, scored, scaled, flat]
+        rows.append(f'f{stride}')
+    nodes.append(helper.make_node('Concat', rows, ['all'], axis=2))
+    nodes.append(helper.make_node('Transpose', ['all'], ['y'], perm=[0, 2, 1]))
+    graph = helper.make_graph(
+        nodes,
+        'red',
+        [helper.make_tensor_value_info('x', TensorProto.FLOAT, [1, 3, 64, 64])],
+        [helper.make_tensor_value_info('y', TensorProto.FLOAT, [1, 84, 85])],
+        [
+            onnx.numpy_helper.from_array(weights, 'w'),
+            onnx.numpy_helper.from_array(np.array(1 / 255, np.float32), 'share'),
+            onnx.numpy_helper.from_array(np.array([1, 85, -1]), 'flat'),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=9)
+    onnx.save(model, path)
+    return path
+
+
+def test_scores_lie_on_the_cells_of_the_learner_at_any_size(tmp_path: Path) -> None:
+    picture = np.zeros((3, 64, 128), np.uint8)
+    picture[0, 16:24, 96:104] = 255
+    scores = Teacher(red_teacher(tmp_path / 'red.onnx')).scores(picture)
+    cells = cell_middles((128, 64))
+    assert scores.shape == (len(cells), len(CLASSES))
+    assert cells[scores[:, 0].argmax()].tolist() == [100.0, 20.0, 8.0]
+    known = [name in COCO for name in CLASSES]
+    assert (~np.isnan(scores)).all(axis=0).tolist() == known
+
+
+def test_a_file_that_is_no_yolox_is_refused(tmp_path: Path) -> None:
+    (tmp_path / 'x.onnx').write_bytes(b'nothing')
+    with pytest.raises(TrainingError, match='cannot teach'):
+        Teacher(tmp_path / 'x.onnx')
+
+
+def test_photos_are_taught_and_thermal_pictures_are_not(tmp_path: Path) -> None:
+    for number, colour in enumerate(((0, 0, 255), (90, 90, 90))):
+        image = np.full((64, 96, 3), colour, np.uint8)
+        (tmp_path / 'own' / 'images').mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(tmp_path / 'own' / 'images' / f'{number}.png'), image)
+    source = BatchSource(
+        open_pictures(tmp_path / 'own'),
+        (96, 64),
+        (96, 64),
+        2,
+        0,
+        Augmentation(whole=0.0),
+        teacher=Teacher(red_teacher(tmp_path / 'red.onnx')),
+    )
+    (batch,) = source.epoch(0)
+    assert batch.taught is not None
+    taught = [bool(np.isfinite(scores[:, 0]).all()) for scores in batch.taught]
+    is_red = [bool((picture[0] > picture[2]).any()) for picture in batch.pictures]
+    assert taught == is_red
+    assert sorted(taught) == [False, True]
+
+
+def test_what_a_teacher_sees_raises_the_score_that_is_learned(tmp_path: Path) -> None:
+    import torch
+
+    from mmedge_ros.encoding.ultralytics_network import new_network
+
+    torch.manual_seed(0)
+    network = new_network(CLASSES, (0.33, 0.125, 512))
+    loss_of = DetectorLoss(network, len(CLASSES))
+    loss_of._weights = torch.ones(1, 2, len(CLASSES))
+    loss_of._taught = torch.tensor([[[0.9, 0, 0, 0], [0, 0, 0, 0]]])
+    nothing = torch.zeros(1, 2, len(CLASSES))
+    loss = loss_of._class_loss(torch.full_like(nothing, -3.0), nothing)
+    assert loss[0, 0, 0] > 2.0
+    assert loss[0, 1, 0] < 0.1
