@@ -188,7 +188,7 @@ class PerceptionPipeline:
             if self.drift is not None:
                 self.drift.take(features.stamp_ns, features.appearance)
             if self.scores is not None:
-                taken = self.scores.take(features.stamp_ns, features.detections)
+                taken = self.scores.take(features.stamp_ns, features.detections, features.followed)
                 features = replace(features, detections=taken)
         if not self.assembler.add_features(features, now_ns):
             return False

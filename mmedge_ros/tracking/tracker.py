@@ -25,7 +25,7 @@ from mmedge_ros.tracking.association_cost import (
     position_distance,
 )
 from mmedge_ros.tracking.data_association import assign
-from mmedge_ros.tracking.existence import after_measurement
+from mmedge_ros.tracking.existence import after_measurement, gained
 from mmedge_ros.tracking.height_bias import unbiased
 from mmedge_ros.tracking.kalman_filter import BoxState, predict, stacked
 from mmedge_ros.tracking.state_update import corrected_states
@@ -42,14 +42,16 @@ _Cost = Callable[[list[TrackState], list[Measurement]], FloatArray]
 # The place of a track in a list, and its measurement.
 _Match = tuple[int, Measurement]
 
-# A box is shown from the second picture that holds it on, also after it was lost, and goes on
-# through two pictures that do not. Beyond that the prediction is wrong
+# A box is shown from the second picture that holds it on, also after it was lost. Who is
+# well known is shown through one picture without as well. Beyond that the prediction is wrong
 # more often than right: what was missed is hidden, has left, or never was.
 _SHOWN_SUPPORT = 2
 _MOST_SUPPORT = _SHOWN_SUPPORT + 2
 # Evidence for a track of the camera from which it is reported, and below which it is no more,
 # until it is seen again or its time is over.
 _BELIEVED, _GIVEN_UP = 1.0, -0.67
+# Evidence of a box that is believed where it overlaps no track: those on nobody lie anywhere.
+_SURE = 1.0
 # A track that began this short a time (s) ago, on an older one that is not seen: one person.
 _NEW_TIME, _SAME_OVERLAP = 0.5, 0.5
 
@@ -85,7 +87,7 @@ class TrackerParameters:
         2.0, 'a confirmed track not seen for this long is dropped', 's', 0.1, 30.0
     )
     # A track shows its box for at most this long (s) after the camera last saw it, and through
-    # two pictures without it.
+    # one picture without it.
     box_time: float = 0.2
     # A box not seen for longer (s) starts anew: by then people walk another way.
     box_restart_time: float = 1.0
@@ -150,7 +152,9 @@ class Tracker:
         boxes = _match(tracks, free, boxes, fit, matches, known)
         boxes = _match(tracks, free, boxes, fit, matches)
         # Who passes close by moves further in the picture than people do from picture to picture.
-        boxes = _match(tracks, free, boxes, place_cost, matches, fresh)
+        sure = [m for m in boxes if gained(m) >= _SURE]
+        unsure = [m for m in boxes if gained(m) < _SURE]
+        boxes = unsure + _match(tracks, free, sure, place_cost, matches, fresh)
         overlap = partial(overlap_cost, minimum_iou=p.minimum_iou)
         _match(tracks, free, weak, overlap, matches, fresh)
         likelihood = partial(cluster_cost, clutter_density=p.clutter_density)
@@ -165,7 +169,7 @@ class Tracker:
         if has_picture is None:
             has_picture = any(m.box is not None for m in measurements)
         if has_picture:
-            tracks = [t if t.camera_age(stamp_ns) <= 0.0 else t.missed() for t in tracks]
+            tracks = [t if t.camera_age(stamp_ns) <= 0.0 else t.after_miss() for t in tracks]
             tracks = _merged(tracks, stamp_ns)
         begun = self._initiate(state.next_id, [m for m in boxes if not m.repeated])
         clusters = _apart_from([*tracks, *begun], clusters)
@@ -208,6 +212,8 @@ class Tracker:
         """Whether the camera sees it now; weak detections alone convince only for a while."""
         p = self.parameters
         if track.support < min(_SHOWN_SUPPORT, p.confirm_hits):
+            return False
+        if track.missed and track.evidence < _BELIEVED:
             return False
         doubtful = (now_ns - track.strong_ns) / NS_PER_S > p.fresh_time
         return not doubtful and track.camera_age(now_ns) <= p.box_time
@@ -316,6 +322,7 @@ class Tracker:
             evidence=evidence,
             confirmed=track.confirmed or self._is_confirmed(hits, evidence, box is not None),
             support=support,
+            missed=track.missed and measurement.box is None,
             detection=detection,
         )
 

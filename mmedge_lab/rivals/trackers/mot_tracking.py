@@ -1,6 +1,7 @@
 """Our tracker on the detections of a MOTChallenge sequence, without radar and without pictures.
 
-Fusion and tracker are those of the pipeline with its parameters. The camera is assumed neither
+Fusion and tracker are those of the pipeline with its parameters, for a detector that nobody
+calibrated. The camera is assumed neither
 to move nor to distort, with a focal length of the width of its picture (53 degrees of view).
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.tracking.decision_fusion import fuse_detections
 from mmedge_ros.tracking.pairing import PairedUnits
+from mmedge_ros.tracking.score_calibration import ScoreCalibration
 from mmedge_ros.tracking.tracker import Tracker
 
 DEFAULT_FPS = 25.0
@@ -88,8 +90,11 @@ def track_detections(
         return fuse_detections(units.camera, units.scans, geometry, p.fusion)
 
     tracker = UnitTracker(Tracker(p.tracker), measure, p.pairing, p.lag)
+    calibration = ScoreCalibration()
     rows: list[list[float]] = []
-    for unit in _units(detections, camera.fps, tracker):
+    for raw in _units(detections, camera.fps, tracker):
+        taken = calibration.take(raw.stamp_ns, raw.detections)
+        unit = replace(raw, detections=taken)
         tracker.update([unit])
         rows += [
             [unit.sequence, track.id, *track.box, track.score, NO_CLASS]
