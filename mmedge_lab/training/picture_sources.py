@@ -30,15 +30,9 @@ from mmedge_ros.core.untrusted_files import (
     read_bounded,
     shown,
 )
+from mmedge_ros.encoding.class_words import known_class
 
 CLASSES = LABELS
-# What data sets and networks call the classes that the rest of the package knows.
-CLASS_WORDS = {
-    'person': ('person', 'people', 'pedestrian', 'human', 'man', 'woman'),
-    'cyclist': ('cyclist', 'bicyclist', 'rider'),
-    'car': ('car',),
-    'dog': ('dog',),
-}
 PICTURES = ('.jpg', '.jpeg', '.png')
 # Where it says of each ``file`` what ``source`` it comes from.
 SOURCES = 'sources.csv'
@@ -87,12 +81,6 @@ def read_source(place: Path, part: str = TRAIN) -> list[SourcePicture]:
 def is_source(place: Path) -> bool:
     """Tell pictures with labels from flights."""
     return place.is_file() or (place / 'images').is_dir() or (place / 'data.yaml').is_file()
-
-
-def known_class(name: str) -> str | None:
-    """Return what the class of a data set or network is called here, if it is known."""
-    word = name.strip().lower()
-    return next((label for label, words in CLASS_WORDS.items() if word in words), None)
 
 
 def _of_folder(images: Path, names: Mapping[int, str]) -> Iterator[SourcePicture]:

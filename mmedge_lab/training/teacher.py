@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.picture_sources import CLASSES, known_class
+from mmedge_lab.training.picture_sources import CLASSES
 from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.encoding.class_words import known_class
 from mmedge_ros.encoding.detection_heads import YoloxHead, class_names, find_head
 
 

@@ -25,7 +25,6 @@ from mmedge_lab.simulation.build import build_world
 from mmedge_lab.simulation.camera import CameraSimulator, as_jpeg
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.bundle_files import file_entry, new_bundle, require_free, write_manifest
-from mmedge_lab.training.picture_sources import CLASS_WORDS, known_class
 from mmedge_lab.training.scene_pictures import truth_of
 from mmedge_lab.worker_processes import WorkError, value_within
 from mmedge_ros import __version__
@@ -33,6 +32,7 @@ from mmedge_ros.adaptation.configuration_space import LEVELS_FROM_CHEAPEST, from
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.model_bundle import open_detector
 from mmedge_ros.encoding.bundle.weights import require_weights, sha256_of
+from mmedge_ros.encoding.class_words import CLASS_WORDS, known_class
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.onnx_detector import OnnxDetector
 from mmedge_ros.encoding.ultralytics_export import exported_onnx

@@ -38,6 +38,7 @@ from mmedge_ros.core.data_types import CAMERA, RADAR
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.manifest import BundleFile, Levels, Manifest, joint_precision
 from mmedge_ros.encoding.bundle.weights import require_weights
+from mmedge_ros.encoding.class_words import LABEL_OF
 from mmedge_ros.encoding.detector import Detector, DetectorParameters
 from mmedge_ros.encoding.feature_grid import CAMERA_GRID, GRID_FORMAT
 from mmedge_ros.encoding.onnx_detector import DEFAULT_INPUT_SIZE, OnnxDetector
@@ -284,14 +285,18 @@ def open_detector(
 ) -> Detector:
     """Open the network of a level, from a bundle folder or a plain .onnx or .pt file.
 
-    A plain file serves every level. A .pt file is exported first, once (ultralytics_export).
+    A plain file serves every level; its pedestrians are persons here (`class_words`), but for
+    labels that are asked for. A .pt file is exported first, once (ultralytics_export).
 
     :param device: cpu, cuda, tensorrt or openvino
     :raises EncodingError: if that is not possible; the message names the file and the remedy
     """
     parameters = parameters or DetectorParameters()
     if not is_bundle(path):
-        return OnnxDetector(_as_onnx(require_weights(path), parameters), parameters, device)
+        asked = parameters.labels
+        renamed = {word: label for word, label in LABEL_OF.items() if word not in asked}
+        network = _as_onnx(require_weights(path), parameters)
+        return OnnxDetector(network, parameters, device, labels=renamed)
     bundle = load_bundle(path)
     stages = [_as_onnx(stage, parameters) for stage in bundle.camera_stages(level)]
     grid = CAMERA_GRID if bundle.has_grid else None

@@ -24,6 +24,7 @@ from mmedge_ros.encoding.bundle.model_bundle import (
     open_detector,
 )
 from mmedge_ros.encoding.bundle.weights import sha256_of
+from mmedge_ros.encoding.detector import DetectorParameters
 
 SIZES = {'small': (64, 64), 'large': (128, 96)}
 FILE = {'weights': 'a.onnx', 'sha256': '0' * 64}
@@ -68,6 +69,14 @@ def test_a_plain_file_serves_every_level(tmp_path: Path) -> None:
     assert model_levels(path) == ((), '')
     assert open_detector(path, level='anything').input_size == (64, 64)
     assert domain_warning(path, source_is_simulated=False) == ''
+
+
+@pytest.mark.parametrize(('asked', 'kept'), [('person', 'person'), ('pedestrian', 'pedestrian')])
+def test_pedestrians_of_a_plain_file_are_persons_unless_asked_for(
+    tmp_path: Path, asked: str, kept: str
+) -> None:
+    path = write_tiny_detector(tmp_path / 'tiny.onnx', 64, 64, label='pedestrian')
+    assert open_detector(path, DetectorParameters(labels=(asked,))).labels == (kept,)
 
 
 def test_changed_and_cut_weights_are_refused(plain: Path) -> None:
