@@ -122,6 +122,10 @@ def detector(
     rate: Annotated[
         float, option('--rate', 'RATE', 'learning rate of a batch of 16', min=1e-6, max=0.1)
     ] = 2e-3,
+    remind: Annotated[
+        bool,
+        flag('--remind', 'learn the scores of --begin-with on simulated pictures as well'),
+    ] = False,
     teacher: Annotated[
         Path | None,
         existing_file('--teacher', 'YOLOX .onnx whose scores of real colour pictures it learns'),
@@ -131,7 +135,7 @@ def detector(
     """Train the small detector on pictures with labels and write it as a bundle.
 
     It finds people, cyclists, cars and dogs. All kinds of pictures are drawn equally often (at
-    most five times over), and a class that nobody labelled in one of them is not unlearned. The
+    most eight times over), and a class that nobody labelled in one of them is not unlearned. The
     same seed on the same machine gives the same network. A training that was cut short goes on
     where it was.
     """
@@ -148,6 +152,7 @@ def detector(
             batch=batch,
             learning_rate=rate,
             kept=keep,
+            reminded=remind,
         )
         with StatusLine(f'training {out.name}') as line:
             metrics = train_detector(

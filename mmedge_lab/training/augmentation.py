@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.training.epoch_training import made_ahead
-from mmedge_lab.training.picture_set import Labelled, Labels, PictureSet
+from mmedge_lab.training.picture_set import Kind, Labelled, Labels, PictureSet
 from mmedge_ros.encoding.letterbox import PADDING
 from mmedge_ros.sensing.camera.image import Picture
 
@@ -64,12 +64,14 @@ class Batch(NamedTuple):
     """``pictures`` (B, 3, H, W) uint8 RGB, and rows of picture, class, x0, y0, x1, y1 (px).
 
     ``objects`` (N, 6) are to be detected, ``ignored`` (M, 6) are not judged. ``taught``
-    (B, cells, classes) are scores of a teacher, NaN where it knows nothing.
+    (B, cells, classes) are scores of a teacher, NaN where it knows nothing; ``simulated`` (B,)
+    marks pictures of the simulator.
     """
 
     pictures: NDArray[np.uint8]
     objects: NDArray[np.float32]
     ignored: NDArray[np.float32]
+    simulated: NDArray[np.bool_]
     taught: NDArray[np.float32] | None = None
 
 
@@ -120,10 +122,10 @@ class BatchSource:
             rng = np.random.default_rng((self.seed, epoch, place, position))
             made.append(Augmenter(self.size, crop, settings, rng)(loaded, position))
         batch = joined(made)
-        if self.teacher is None or not any(sample.is_photo for sample in made):
+        photos = [n for n, sample in enumerate(made) if sample.kind is Kind.PHOTO]
+        if self.teacher is None or not photos:
             return batch
-        pairs = zip(batch.pictures, made, strict=True)
-        known = {n: self.teacher.scores(p) for n, (p, of) in enumerate(pairs) if of.is_photo}
+        known = {n: self.teacher.scores(batch.pictures[n]) for n in photos}
         taught = np.full((len(made), *next(iter(known.values())).shape), np.nan, np.float32)
         taught[list(known)] = list(known.values())
         return batch._replace(taught=taught)
@@ -147,7 +149,7 @@ class Augmenter(NamedTuple):
         """
         rng = self.rng
         if rng.random() < self.settings.mosaic:
-            alike = [p for p in pictures if p.is_photo == pictures[number].is_photo]
+            alike = [p for p in pictures if p.kind is pictures[number].kind]
             others = rng.integers(len(alike), size=3).tolist()
             made = self._mosaic([pictures[number], *(alike[place] for place in others)])
         else:
@@ -192,9 +194,7 @@ class Augmenter(NamedTuple):
             shift = np.array((0, x0, y0, x0, y0), np.float32)
             objects.append(part.objects + shift)
             ignored.append(part.ignored + shift)
-        return Labelled(
-            canvas, np.concatenate(objects), np.concatenate(ignored), pictures[0].is_photo
-        )
+        return Labelled(canvas, np.concatenate(objects), np.concatenate(ignored), pictures[0].kind)
 
 
 def _offset(target: float, middle: float, whole: float, extent: int) -> float:
@@ -217,7 +217,7 @@ def _warped(
     objects, cut = _moved(picture.objects, width, factor, (x, y), crop, mirrored)
     ignored, _ = _moved(picture.ignored, width, factor, (x, y), crop, mirrored, least=0.0)
     ignored = np.concatenate((ignored, cut))
-    return Labelled(np.asarray(image, np.uint8), objects, ignored, picture.is_photo)
+    return Labelled(np.asarray(image, np.uint8), objects, ignored, picture.kind)
 
 
 def _moved(
@@ -288,7 +288,8 @@ def joined(samples: Sequence[Labelled]) -> Batch:
     pictures = np.ascontiguousarray(stacked[..., ::-1].transpose(0, 3, 1, 2))
     objects = [_numbered(place, sample.objects) for place, sample in enumerate(samples)]
     ignored = [_numbered(place, sample.ignored) for place, sample in enumerate(samples)]
-    return Batch(pictures, np.concatenate(objects), np.concatenate(ignored))
+    simulated = np.array([sample.kind is Kind.SIMULATED for sample in samples])
+    return Batch(pictures, np.concatenate(objects), np.concatenate(ignored), simulated)
 
 
 def _numbered(place: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:

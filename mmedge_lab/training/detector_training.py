@@ -85,7 +85,9 @@ class DetectorSettings:
     normalisation statistics and losses are float32 in any case. ``begun_with`` is the digest of
     the checkpoint whose network it begins with, if any, and ``kept`` the share of it in the
     weights that come out: what the pictures do not show is forgotten less (Wortsman et al., CVPR
-    2022). ``taught_by`` is the digest of the network whose scores are learned too, if any.
+    2022). Where ``reminded``, the scores of the network it begins with are learned beside the
+    labels of simulated pictures (Li and Hoiem, ECCV 2016); ``taught_by`` is the digest of the
+    network whose scores of photos are, if any.
     """
 
     width: str = 'narrow'
@@ -100,6 +102,7 @@ class DetectorSettings:
     precision: str = FLOAT32
     begun_with: str = ''
     kept: float = 0.0
+    reminded: bool = False
     taught_by: str = ''
 
     @property
@@ -161,6 +164,7 @@ def detector_training(
         teacher,
     )
     loss_of = DetectorLoss(network, len(CLASSES))
+    before = start.network.to(device) if start is not None and settings.reminded else None
 
     def loss(batch: Batch) -> Any:
         shown = torch.from_numpy(batch.pictures).to(device).float() / 255.0
@@ -168,6 +172,8 @@ def detector_training(
             shown = shown.contiguous(memory_format=torch.channels_last)
         with torch.autocast(device, torch.bfloat16, enabled=is_half):
             output = network(shown)
+            if before is not None and batch.simulated.any():
+                batch = reminded(batch, before, shown)
         return loss_of(_as_float32(output), batch)
 
     return EpochTraining(
@@ -185,6 +191,21 @@ def detector_training(
         folder / CHECKPOINT,
         {'format': _FORMAT, 'pictures': pictures.digest, 'settings': settings.plain()},
     )
+
+
+def reminded(batch: Batch, before: Any, shown: Any) -> Batch:
+    """Add the scores that an earlier network gives to simulated pictures to what is taught."""
+    import torch
+
+    places = np.flatnonzero(batch.simulated)
+    with torch.no_grad():
+        answer = before(shown[torch.from_numpy(places).to(shown.device)])
+    scores = answer[0][:, 4:].float().transpose(1, 2).cpu().numpy()
+    taught = batch.taught
+    if taught is None:
+        taught = np.full((len(batch.pictures), *scores.shape[1:]), np.nan, np.float32)
+    taught[places] = scores
+    return batch._replace(taught=taught)
 
 
 def _as_float32(output: Any) -> Any:
@@ -361,6 +382,10 @@ def train_detector(
     """
     settings = settings or DetectorSettings()
     require_free(out)
+    if begin_with is None and (settings.reminded or settings.kept):
+        raise TrainingError(
+            'there is nothing to keep or to be reminded of; name a bundle with --begin-with'
+        )
     pictures, judged = open_pictures(*places), _judged(validation)
     with work_folder(work_beside(out)) as work:
         prepare_torch(work, settings.threads)
@@ -395,7 +420,7 @@ def average(network: Any, other: Any, share: float) -> None:
     if share:
         theirs = other.state_dict()
         state = {
-            name: own.lerp(theirs[name].to(own.dtype), share) if own.is_floating_point() else own
+            name: own.lerp(theirs[name].to(own), share) if own.is_floating_point() else own
             for name, own in network.state_dict().items()
         }
         network.load_state_dict(state)

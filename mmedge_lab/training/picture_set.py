@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from mmedge_lab.simulation.flight_folder import read_description
 from mmedge_lab.training.checkpoint import read_index
 from mmedge_lab.training.picture_sources import (
     CLASSES,
+    SIMULATION,
     TRAIN,
     SourcePicture,
     damaged,
@@ -32,22 +34,29 @@ from mmedge_ros.sensing.camera.image import Picture
 # What a simulated set was made from.
 FACTS = 'index.json'
 # A picture is drawn in an epoch.
-_MOST_TIMES = 5
+_MOST_TIMES = 8
 
 Labels = NDArray[np.float32]
+
+
+class Kind(Enum):
+    """What knows a picture: a detector of photos, one of simulated pictures, or neither."""
+
+    PHOTO = 'photo'
+    SIMULATED = 'simulated'
+    OTHER = 'other'
 
 
 class Labelled(NamedTuple):
     """A picture (H, W, 3) uint8 BGR with its objects, rows of class, x0, y0, x1, y1 in px.
 
-    ``objects`` (N, 5) are to be detected; ``ignored`` (M, 5) need not be. ``is_photo``: a colour
-    picture of the real world, such as common detectors know.
+    ``objects`` (N, 5) are to be detected; ``ignored`` (M, 5) need not be.
     """
 
     image: Picture
     objects: Labels
     ignored: Labels
-    is_photo: bool = False
+    kind: Kind = Kind.OTHER
 
 
 @dataclass(frozen=True)
@@ -82,18 +91,21 @@ class PictureSet:
             raise damaged(picture.path, 'no picture')
         height, width = image.shape[:2]
         scale = np.array((1, width, height, width, height), np.float32)
-        is_colour = not picture.is_simulated and bool((image[..., 0] != image[..., 2]).any())
+        kind = Kind.SIMULATED if picture.source == SIMULATION else Kind.OTHER
+        if kind is Kind.OTHER and (image[..., 0] != image[..., 2]).any():
+            kind = Kind.PHOTO
         return Labelled(
             np.asarray(image, np.uint8),
             picture.objects * scale,
             picture.ignored * scale,
-            is_colour,
+            kind,
         )
 
     def drawn(self, rng: np.random.Generator) -> list[int]:
         """Draw as many pictures as there are, all sources equally often.
 
-        But none more than five times over: the rest is drawn from larger ones.
+        All simulated ones are one source. None is drawn more than eight times over: the rest is
+        drawn from larger ones.
         """
         sizes = Counter(picture.source for picture in self.pictures)
         order: list[int] = []
@@ -132,7 +144,7 @@ def open_pictures(*places: Path, part: str = TRAIN) -> PictureSet:
         facts = (read_index(place / FACTS) if place.is_dir() else None) or {}
         is_simulated = 'simulator' in facts
         read = [
-            p._replace(source=f'{number} {p.source}', is_simulated=is_simulated)
+            p._replace(source=SIMULATION if is_simulated else f'{number} {p.source}')
             for p in read_source(place, part)
         ]
         pictures += without_unlabelled(read) if part == TRAIN and not is_simulated else read

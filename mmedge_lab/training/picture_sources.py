@@ -44,14 +44,19 @@ _LARGEST_TEXT, _LARGEST_JSON = 1 << 26, 1 << 30
 Rows = NDArray[np.float32]
 
 
+SIMULATION = 'simulation'
+
+
 class SourcePicture(NamedTuple):
-    """A picture with its ``objects`` (N, 5) and what is ``ignored`` in it (M, 5)."""
+    """A picture with its ``objects`` (N, 5) and what is ``ignored`` in it (M, 5).
+
+    ``source`` is `SIMULATION` for all that are simulated.
+    """
 
     path: Path
     objects: Rows
     ignored: Rows
     source: str = ''
-    is_simulated: bool = False
 
 
 def read_source(place: Path, part: str = TRAIN) -> list[SourcePicture]:

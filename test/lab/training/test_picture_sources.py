@@ -116,17 +116,17 @@ def test_what_nobody_labelled_in_a_source_is_not_taught_to_be_background(tmp_pat
         np.testing.assert_allclose(picture.ignored, [[n, *WHOLE] for n in (1, 3)])
 
 
-def test_sources_are_drawn_equally_often_but_no_picture_six_times(tmp_path: Path) -> None:
-    for folder, count in (('small', 2), ('middle', 9), ('large', 29)):
+def test_sources_are_drawn_equally_often_but_no_picture_nine_times(tmp_path: Path) -> None:
+    for folder, count in (('small', 2), ('middle', 15), ('large', 43)):
         for number in range(count):
             write_picture(tmp_path / folder / 'images' / f'{number}.jpg')
     pictures = open_pictures(*(tmp_path / name for name in ('small', 'middle', 'large')))
     drawn = pictures.drawn(np.random.default_rng(0))
     small, middle, large = (
         [drawn.count(number) for number in numbers]
-        for numbers in (range(2), range(2, 11), range(11, 40))
+        for numbers in (range(2), range(2, 17), range(17, 60))
     )
-    assert small == [5, 5]
-    assert (sum(middle), sum(large)) == (15, 15)
+    assert small == [8, 8]
+    assert (sum(middle), sum(large)) == (22, 22)
     assert set(middle) == {1, 2}
     assert set(large) == {0, 1}

@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.augmentation import Augmentation, BatchSource
-from mmedge_lab.training.detector_training import DetectorLoss, cell_middles
+from mmedge_lab.training.augmentation import Augmentation, Batch, BatchSource
+from mmedge_lab.training.detector_training import DetectorLoss, cell_middles, reminded
 from mmedge_lab.training.picture_set import open_pictures
 from mmedge_lab.training.picture_sources import CLASSES
 from mmedge_lab.training.teacher import Teacher
@@ -88,6 +88,28 @@ def test_photos_are_taught_and_thermal_pictures_are_not(tmp_path: Path) -> None:
     is_red = [bool((picture[0] > picture[2]).any()) for picture in batch.pictures]
     assert taught == is_red
     assert sorted(taught) == [False, True]
+
+
+def test_simulated_pictures_are_taught_what_an_earlier_network_sees_in_them() -> None:
+    import torch
+
+    from mmedge_ros.encoding.ultralytics_network import new_network
+
+    torch.manual_seed(0)
+    before = new_network(CLASSES, (0.33, 0.125, 512)).eval()
+    rng, nothing = np.random.default_rng(0), np.zeros((0, 6), np.float32)
+    pictures = rng.integers(0, 255, (2, 3, 64, 96), np.uint8)
+    batch = Batch(pictures, nothing, nothing, np.array([False, True]))
+    shown = torch.from_numpy(pictures).float() / 255.0
+    taught = reminded(batch, before, shown).taught
+    assert taught is not None
+    assert taught.shape == (2, len(cell_middles((96, 64))), len(CLASSES))
+    assert np.isnan(taught[0]).all()
+    assert ((taught[1] > 0.0) & (taught[1] < 1.0)).all()
+    taught[0] = 0.5
+    again = reminded(batch._replace(taught=taught), before, shown).taught
+    assert again is not None
+    assert (again[0] == 0.5).all()
 
 
 def test_what_a_teacher_sees_raises_the_score_that_is_learned(tmp_path: Path) -> None:
