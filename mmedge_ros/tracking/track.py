@@ -52,8 +52,8 @@ class TrackState(NamedTuple):
     ``updated_ns`` maps each modality to its last update, ``strong_ns`` is that by a confident
     detection (its beginning for a track of the radar); ``box`` lives on while the camera
     is away, so that the object is matched again where it should be. ``support`` grows by one
-    with each picture that shows it and shrinks with each that does not, within limits; ``missed``:
-    the last one does not. ``evidence`` is how much speaks for it, see `existence`.
+    with each picture that shows it and shrinks with each that does not, within limits;
+    ``evidence`` is how much speaks for it, see `existence`.
     ``height_bias`` is how tall its body is; ``misassociation`` (3, 3) is the covariance of its
     position if the returns that range it, or that its height bias was learned from, were another
     object's. ``noise_scale`` is how much larger its errors are than
@@ -73,7 +73,6 @@ class TrackState(NamedTuple):
     evidence: float = 0.0
     confirmed: bool = False
     support: int = 0
-    missed: bool = False
     height_bias: HeightBias = UNKNOWN
     misassociation: FloatArray | None = None
     noise_scale: NoiseScale = UNLEARNED
@@ -95,7 +94,7 @@ class TrackState(NamedTuple):
         seen_ns = self.updated_ns.get(modality)
         return math.inf if seen_ns is None else (now_ns - seen_ns) / NS_PER_S
 
-    def after_miss(self) -> TrackState:
+    def missed(self) -> TrackState:
         """Return the track after a picture without it.
 
         A tentative track of the camera also loses a hit: clutter comes and goes, and would
@@ -107,7 +106,6 @@ class TrackState(NamedTuple):
             hits=self.hits - (not self.confirmed),
             evidence=after_miss(self.evidence),
             support=max(self.support - 1, 0),
-            missed=True,
         )
 
     def scaled_covariance(self, usual_scale: float, misassociation_share: float) -> FloatArray:

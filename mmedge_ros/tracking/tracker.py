@@ -42,8 +42,8 @@ _Cost = Callable[[list[TrackState], list[Measurement]], FloatArray]
 # The place of a track in a list, and its measurement.
 _Match = tuple[int, Measurement]
 
-# A box is shown from the second picture that holds it on, also after it was lost. Who is
-# well known is shown through one picture without as well. Beyond that the prediction is wrong
+# A box is shown from the second picture that holds it on, also after it was lost, and goes on
+# through two pictures that do not. Beyond that the prediction is wrong
 # more often than right: what was missed is hidden, has left, or never was.
 _SHOWN_SUPPORT = 2
 _MOST_SUPPORT = _SHOWN_SUPPORT + 2
@@ -87,7 +87,7 @@ class TrackerParameters:
         2.0, 'a confirmed track not seen for this long is dropped', 's', 0.1, 30.0
     )
     # A track shows its box for at most this long (s) after the camera last saw it, and through
-    # one picture without it.
+    # two pictures without it.
     box_time: float = 0.2
     # A box not seen for longer (s) starts anew: by then people walk another way.
     box_restart_time: float = 1.0
@@ -169,7 +169,7 @@ class Tracker:
         if has_picture is None:
             has_picture = any(m.box is not None for m in measurements)
         if has_picture:
-            tracks = [t if t.camera_age(stamp_ns) <= 0.0 else t.after_miss() for t in tracks]
+            tracks = [t if t.camera_age(stamp_ns) <= 0.0 else t.missed() for t in tracks]
             tracks = _merged(tracks, stamp_ns)
         begun = self._initiate(state.next_id, [m for m in boxes if not m.repeated])
         clusters = _apart_from([*tracks, *begun], clusters)
@@ -212,8 +212,6 @@ class Tracker:
         """Whether the camera sees it now; weak detections alone convince only for a while."""
         p = self.parameters
         if track.support < min(_SHOWN_SUPPORT, p.confirm_hits):
-            return False
-        if track.missed and track.evidence < _BELIEVED:
             return False
         doubtful = (now_ns - track.strong_ns) / NS_PER_S > p.fresh_time
         return not doubtful and track.camera_age(now_ns) <= p.box_time
@@ -322,7 +320,6 @@ class Tracker:
             evidence=evidence,
             confirmed=track.confirmed or self._is_confirmed(hits, evidence, box is not None),
             support=support,
-            missed=track.missed and measurement.box is None,
             detection=detection,
         )
 

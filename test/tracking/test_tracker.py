@@ -212,15 +212,23 @@ def test_a_person_can_be_shown_at_once() -> None:
     assert len(Watch(confirm_hits=1).step(seen(0, 5.0, 0.0))) == 1
 
 
-@pytest.mark.parametrize(('pictures', 'goes_on'), [(10, True), (2, False)])
-def test_the_box_of_who_is_well_known_goes_on_through_one_picture_without(
-    pictures: int, goes_on: bool
+def test_a_box_goes_on_through_two_pictures_that_do_not_show_it() -> None:
+    watch = Watch()
+    watch.follow(10, lambda ms: [seen(ms, 5.0, 0.0)])
+    boxes = [watch.picture().box is not None for _ in range(4)]
+    assert boxes == [True, True, False, False]
+
+
+@pytest.mark.parametrize(('score', 'people'), [(0.9, 1), (0.5, 2)])
+def test_who_moves_far_in_the_picture_keeps_the_track_where_the_box_is_sure(
+    score: float, people: int
 ) -> None:
     watch = Watch()
-    watch.follow(pictures, lambda ms: [seen(ms, 5.0, 0.0)])
-    assert watch.report()[0].box is not None
-    boxes = [watch.picture().box is not None for _ in range(3)]
-    assert boxes == [goes_on, False, False]
+    watch.follow(10, lambda ms: [seen(ms, 1.5, 0.0)])
+    for _ in range(4):
+        here = seen(watch.ms, 1.5, 0.1, score)
+        watch.picture(replace(here, box=box_of(1.5, 1.2)))
+    assert len(ids(watch.report())) == people
 
 
 def test_someone_found_again_is_shown_from_the_second_picture_on() -> None:
