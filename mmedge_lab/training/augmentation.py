@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmedge_lab.training.epoch_training import made_ahead
-from mmedge_lab.training.picture_set import Kind, Labelled, Labels, PictureSet
+from mmedge_lab.training.picture_set import Domain, Labelled, Labels, PictureSet
 from mmedge_ros.encoding.letterbox import PADDING
 from mmedge_ros.sensing.camera.image import Picture
 
@@ -122,7 +122,7 @@ class BatchSource:
             rng = np.random.default_rng((self.seed, epoch, place, position))
             made.append(Augmenter(self.size, crop, settings, rng)(loaded, position))
         batch = joined(made)
-        photos = [n for n, sample in enumerate(made) if sample.kind is Kind.PHOTO]
+        photos = [n for n, sample in enumerate(made) if sample.domain is Domain.PHOTO]
         if self.teacher is None or not photos:
             return batch
         known = {n: self.teacher.scores(batch.pictures[n]) for n in photos}
@@ -149,7 +149,7 @@ class Augmenter(NamedTuple):
         """
         rng = self.rng
         if rng.random() < self.settings.mosaic:
-            alike = [p for p in pictures if p.kind is pictures[number].kind]
+            alike = [p for p in pictures if p.domain is pictures[number].domain]
             others = rng.integers(len(alike), size=3).tolist()
             made = self._mosaic([pictures[number], *(alike[place] for place in others)])
         else:
@@ -194,7 +194,9 @@ class Augmenter(NamedTuple):
             shift = np.array((0, x0, y0, x0, y0), np.float32)
             objects.append(part.objects + shift)
             ignored.append(part.ignored + shift)
-        return Labelled(canvas, np.concatenate(objects), np.concatenate(ignored), pictures[0].kind)
+        return Labelled(
+            canvas, np.concatenate(objects), np.concatenate(ignored), pictures[0].domain
+        )
 
 
 def _offset(target: float, middle: float, whole: float, extent: int) -> float:
@@ -217,7 +219,7 @@ def _warped(
     objects, cut = _moved(picture.objects, width, factor, (x, y), crop, mirrored)
     ignored, _ = _moved(picture.ignored, width, factor, (x, y), crop, mirrored, least=0.0)
     ignored = np.concatenate((ignored, cut))
-    return Labelled(np.asarray(image, np.uint8), objects, ignored, picture.kind)
+    return Labelled(np.asarray(image, np.uint8), objects, ignored, picture.domain)
 
 
 def _moved(
@@ -288,7 +290,7 @@ def joined(samples: Sequence[Labelled]) -> Batch:
     pictures = np.ascontiguousarray(stacked[..., ::-1].transpose(0, 3, 1, 2))
     objects = [_numbered(place, sample.objects) for place, sample in enumerate(samples)]
     ignored = [_numbered(place, sample.ignored) for place, sample in enumerate(samples)]
-    simulated = np.array([sample.kind is Kind.SIMULATED for sample in samples])
+    simulated = np.array([sample.domain is Domain.SIMULATED for sample in samples])
     return Batch(pictures, np.concatenate(objects), np.concatenate(ignored), simulated)
 
 

@@ -39,7 +39,7 @@ _MOST_TIMES = 8
 Labels = NDArray[np.float32]
 
 
-class Kind(Enum):
+class Domain(Enum):
     """What knows a picture: a detector of photos, one of simulated pictures, or neither."""
 
     PHOTO = 'photo'
@@ -56,7 +56,7 @@ class Labelled(NamedTuple):
     image: Picture
     objects: Labels
     ignored: Labels
-    kind: Kind = Kind.OTHER
+    domain: Domain = Domain.OTHER
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,14 @@ class PictureSet:
             raise damaged(picture.path, 'no picture')
         height, width = image.shape[:2]
         scale = np.array((1, width, height, width, height), np.float32)
-        kind = Kind.SIMULATED if picture.source == SIMULATION else Kind.OTHER
-        if kind is Kind.OTHER and (image[..., 0] != image[..., 2]).any():
-            kind = Kind.PHOTO
+        domain = Domain.SIMULATED if picture.source == SIMULATION else Domain.OTHER
+        if domain is Domain.OTHER and (image[..., 0] != image[..., 2]).any():
+            domain = Domain.PHOTO
         return Labelled(
             np.asarray(image, np.uint8),
             picture.objects * scale,
             picture.ignored * scale,
-            kind,
+            domain,
         )
 
     def drawn(self, rng: np.random.Generator) -> list[int]:
