@@ -144,7 +144,9 @@ def open_pictures(*places: Path, part: str = TRAIN) -> PictureSet:
         facts = (read_index(place / FACTS) if place.is_dir() else None) or {}
         is_simulated = 'simulator' in facts
         read = [
-            p._replace(source=SIMULATION if is_simulated else f'{number} {p.source}')
+            p._replace(
+                source=SIMULATION if is_simulated and part == TRAIN else f'{number} {p.source}'
+            )
             for p in read_source(place, part)
         ]
         pictures += without_unlabelled(read) if part == TRAIN and not is_simulated else read

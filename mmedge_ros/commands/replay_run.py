@@ -12,12 +12,12 @@ import typer
 
 from mmedge_ros.commands.display import StatusLine, console, say
 from mmedge_ros.commands.errors import stop
-from mmedge_ros.core.data_types import CAMERA, Decision
+from mmedge_ros.core.data_types import Decision
 from mmedge_ros.core.device_profile import measured_profile, stage_durations, write_profile
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.encoding.bundle.model_bundle import detector_words, export_trusted
+from mmedge_ros.encoding.bundle.model_bundle import export_trusted
 from mmedge_ros.encoding.track_recognition import RecogniserParameters
-from mmedge_ros.replay.offline_session import OfflineOptions, replay_detector, replay_offline
+from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
 from mmedge_ros.replay.parameter_file import detector_parameters, with_parameter_file
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
@@ -49,7 +49,6 @@ class ReplayRequest(GraphOptions):
 def run_replay(request: ReplayRequest) -> None:
     """Replay, write the report, and print where it is."""
     require_writable(request.out)
-    _say_detector(request)
     record = _live(request) if request.live else _offline(request)
     with console.status('writing the report'):
         pictures = report_pictures(record, request)
@@ -77,11 +76,8 @@ def run_replay(request: ReplayRequest) -> None:
         _write_video(record, request)
 
 
-def _say_detector(request: ReplayRequest) -> None:
-    with _recording(request) as recording:
-        model = replay_detector(recording, str(request.detector))
-        if CAMERA in recording.modalities:
-            say(f'people are found by {detector_words(model)}')
+def _say_detector(words: str) -> None:
+    say(f'people are found by {words}')
 
 
 def _live(request: ReplayRequest) -> RunRecord:
@@ -90,16 +86,22 @@ def _live(request: ReplayRequest) -> RunRecord:
 
     options = replace(request, logs=str(request.out / 'logs'))
     with StatusLine(f'live replay of {request.name}') as line:
-        return replay_live(options, lambda share, live: line.show(share, live.newest))
+        return replay_live(
+            options,
+            lambda share, live: line.show(share, live.newest),
+            on_detector=_say_detector,
+        )
 
 
 def _offline(request: ReplayRequest) -> RunRecord:
     with StatusLine(f'offline replay of {request.name}') as line:
-        return offline_record(request, line.show)
+        return offline_record(request, line.show, _say_detector)
 
 
 def offline_record(
-    request: ReplayRequest, on_progress: Callable[[float, Decision], None] | None = None
+    request: ReplayRequest,
+    on_progress: Callable[[float, Decision], None] | None = None,
+    on_detector: Callable[[str], None] = lambda _: None,
 ) -> RunRecord:
     """Replay offline as requested; see `replay_offline` for the errors."""
     options = OfflineOptions(
@@ -117,7 +119,7 @@ def offline_record(
         export_trusted(Path(request.detector), parameters)
     if request.params:
         options = with_parameter_file(options, Path(request.params))
-    return replay_offline(options, on_progress)
+    return replay_offline(options, on_progress, on_detector)
 
 
 def report_offline(

@@ -59,11 +59,14 @@ class OfflineOptions:
 
 
 def replay_offline(
-    options: OfflineOptions, on_progress: Callable[[float, Decision], None] | None = None
+    options: OfflineOptions,
+    on_progress: Callable[[float, Decision], None] | None = None,
+    on_detector: Callable[[str], None] = lambda _: None,
 ) -> RunRecord:
     """Replay a recording in virtual time.
 
     :param on_progress: called with the share of the recording done and the newest decision
+    :param on_detector: called before it begins with words on what finds people, if anything does
     :raises ReplayError: when the recording, the profile or the calibration cannot be used
     :raises EncodingError: when the detector cannot be used
     """
@@ -75,6 +78,8 @@ def replay_offline(
         model = replay_detector(recording, options.detector)
         # Without pictures there is no model either.
         fused_by = model if CAMERA in recording.modalities else None
+        if fused_by:
+            on_detector(detector_words(fused_by))
         settings = EncoderSettings(fused_by, options.detection, options.limits, options.recogniser)
         encoders = {m: encoder_kind(m).make(settings) for m in recording.modalities}
         for encoder in encoders.values():
@@ -107,8 +112,8 @@ def replay_offline(
     record.profile = Path(options.profile).name if options.profile else ''
     strategy = fusion_strategy(fused_by, options.pipeline)
     record.software = {**software_identity(model), 'strategy': strategy}
-    if CAMERA in recording.modalities:
-        record.software['detector'] = detector_words(model)
+    if fused_by:
+        record.software['detector'] = detector_words(fused_by)
     record.wall_time = time.monotonic() - begun
     record.resources = {
         'cpu_s': time.process_time() - used,

@@ -50,6 +50,10 @@ def test_the_demo_flight_keeps_its_figures(flight: Path, tmp_path: Path, column:
     arguments = ['replay', str(flight), '--profile', str(PROFILE), '--out', str(tmp_path)]
     result = CliRunner().invoke(app, [*arguments, *named], env={'NO_COLOR': '1'})
     assert result.exit_code == 0, result.output
+    found_by = (
+        f'people are found by {("flight_people", "fused_people")[column]}, which learned from'
+    )
+    assert result.stderr.index(found_by) < result.stderr.index('81 decisions of 81 windows')
     report = json.loads((tmp_path / 'report.json').read_text())
     assert report['decisions'] == report['windows'] == 81
     accuracy = report['accuracy']

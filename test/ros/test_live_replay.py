@@ -243,6 +243,7 @@ def test_the_command_line_writes_the_report_and_says_where(
     done = CliRunner().invoke(app, [*map(str, words)], env={'NO_COLOR': '1', 'COLUMNS': '200'})
     assert done.exit_code == 0, done.stderr
     assert done.stdout == f'{tmp_path}/out/report.html\n'
+    assert 'people are found by tiny.onnx' in done.stderr
     assert 'decisions of' in done.stderr
     report = json.loads((tmp_path / 'out/report.json').read_text())
     assert report['mode'] == 'live'

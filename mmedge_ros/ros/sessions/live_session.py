@@ -51,11 +51,13 @@ def replay_live(
     on_progress: Progress | None = None,
     beside: Beside = _nothing,
     change: Change = _unchanged,
+    on_detector: Callable[[str], None] = lambda _: None,
 ) -> RunRecord:
     """Play a recording through the graph and record what it publishes.
 
     :param beside: what goes on beside it, such as a load
     :param change: returns another node in place of one of the graph, or the same
+    :param on_detector: called before it begins with words on what finds people, if anything does
     :raises ReplayError: when the recording cannot be used or the graph does not start
     :raises EncodingError: when there is no detector
     """
@@ -71,6 +73,9 @@ def replay_live(
         waits = replace(options, wait_for=('recorder', *options.wait_for))
         nodes = bag_graph(recording, waits)
         nodes = [change(node) for node in nodes]
+        model = _model_of(nodes)
+        if model:
+            on_detector(detector_words(Path(model)))
         first_ns, last_ns = recording.arrivals_ns()
         folder = Path(options.logs or scratch)
         params = [file.resolve()] if file else []
@@ -90,10 +95,9 @@ def replay_live(
         if record.ego and ego:
             pipeline.rig.add_ego_state(ego, record.ego.frame_id, record.ego.base_frame)
         finish_record(record, recording, pipeline)
-        problems = detector_problems(Path(_model_of(nodes)), recording)
+        problems = detector_problems(Path(model), recording)
         record.problems = [*problems, *record.problems]
     record.resources = {'cpu_s': group.cpu_seconds, 'peak_rss_mb': group.peak_memory_mb}
-    model = _model_of(nodes)
     strategy = fusion_strategy(Path(model) if model else None, parameters)
     record.software = {**software_identity(model), 'strategy': strategy}
     if model:
