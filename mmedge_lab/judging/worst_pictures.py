@@ -33,7 +33,7 @@ class _Kept(NamedTuple):
 
 @dataclass
 class WorstPictures:
-    """The tallest people of all pictures who were missed, and the surest boxes on nobody."""
+    """The tallest people who were missed, and the surest boxes on nobody, one a picture."""
 
     name: str
     _missed: list[_Kept] = field(default_factory=list)
@@ -48,11 +48,14 @@ class WorstPictures:
         scores = [d.score for d in detections if d.score >= SCORE]
         people = truth.boxes[counted_people(truth)]
         overlaps = intersection_over_union(people, found)
-        for box in people[~(overlaps >= MINIMUM_IOU).any(axis=1)]:
-            self._keep(self._missed, float(box[3] - box[1]), image, box, people, found)
+        missed = people[~(overlaps >= MINIMUM_IOU).any(axis=1)]
+        if len(missed):
+            box = max(missed, key=_height)
+            self._keep(self._missed, _height(box), image, box, people, found)
         apart = ~(overlaps > 0.0).any(axis=0)
         apart &= ~covered_boxes(found, truth.boxes[uncounted_people(truth)])
-        for row in np.flatnonzero(apart).tolist():
+        if apart.any():
+            row = max(np.flatnonzero(apart).tolist(), key=scores.__getitem__)
             self._keep(self._false, scores[row], image, found[row], people, found)
 
     def _keep(
@@ -87,12 +90,19 @@ class WorstPictures:
         return made
 
 
+def _height(box: FloatArray) -> float:
+    return float(box[3] - box[1])
+
+
 def _cut(image: Image, box: FloatArray, people: FloatArray, found: FloatArray) -> Image:
-    """Return a square around a box, all boxes drawn."""
+    """Return a square around a box with little beside the picture, all boxes drawn."""
     x0, y0, x1, y1 = box.tolist()
-    side = (1.0 + 2.0 * _AROUND) * max(x1 - x0, y1 - y0)
+    extent = np.array(image.shape[1::-1], np.float64)
+    side = min((1.0 + 2.0 * _AROUND) * max(x1 - x0, y1 - y0), float(extent.max()))
     scale = _SIDE / side
+    spare = extent - side
     corner = np.array([(x0 + x1 - side) / 2, (y0 + y1 - side) / 2])
+    corner = np.where(spare > 0.0, np.clip(corner, 0.0, np.maximum(spare, 0.0)), spare / 2)
     matrix = np.array([[scale, 0.0, -scale * corner[0]], [0.0, scale, -scale * corner[1]]])
     crop = cv2.warpAffine(image, matrix, (_SIDE, _SIDE), flags=cv2.INTER_LINEAR)
     for boxes, colour in ((people, _TRUE), (found, _FOUND)):
