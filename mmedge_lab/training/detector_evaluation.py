@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mmedge_lab.judging.detector_accuracy import DetectorAccuracy, Watch, judge_detector
+from mmedge_lab.simulation import SimulationError
 from mmedge_lab.simulation.flight_folder import flights_in
 from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.picture_set import PictureSet, open_pictures
@@ -55,8 +56,8 @@ def labelled_pictures(
     At least so many, where there are as many. Damaged pictures of flights, and those whose stamp
     no true scene belongs to, are passed over.
 
-    :raises TrainingError: if a flight has no ground truth, or a set cannot be used
-    :raises SimulationError: if a folder holds neither
+    :raises TrainingError: if a flight has no ground truth, or a set cannot be used, or a folder
+        holds neither
     :raises BagError: if a flight cannot be read or has no camera
     """
     sets = [place for place in places if is_source(place)]
@@ -66,9 +67,19 @@ def labelled_pictures(
         for number in range(0, len(known), step):
             yield _labelled(known, number)
             on_share((number + 1) / len(known))
-    flights = [flight for place in places if place not in sets for flight in flights_in(place)]
+    flights = [flight for place in places if place not in sets for flight in _flights(place)]
     if flights:
         yield from _of_flights(flights, pictures, on_share)
+
+
+def _flights(place: Path) -> list[Path]:
+    try:
+        return list(flights_in(place))
+    except SimulationError as err:
+        raise TrainingError(
+            f'{err}; or name pictures with labels: a folder with images/NAME.jpg beside '
+            'labels/NAME.txt, a data.yaml, or a COCO .json file'
+        ) from err
 
 
 def _labelled(pictures: PictureSet, number: int) -> LabelledPicture:

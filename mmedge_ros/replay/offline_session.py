@@ -78,12 +78,12 @@ def replay_offline(
         model = replay_detector(recording, options.detector)
         # Without pictures there is no model either.
         fused_by = model if CAMERA in recording.modalities else None
-        if fused_by:
-            on_detector(detector_words(fused_by))
         settings = EncoderSettings(fused_by, options.detection, options.limits, options.recogniser)
         encoders = {m: encoder_kind(m).make(settings) for m in recording.modalities}
         for encoder in encoders.values():
             encoder.warm_up()
+        if fused_by:
+            on_detector(detector_words(fused_by))
         pipeline = open_pipeline(fused_by, options.pipeline)
         pipeline.rig.add_transforms(recording.transforms)
         if recording.camera is not None:

@@ -77,3 +77,4 @@ def test_a_folder_without_pictures_or_flights_is_one_sentence(
     done = run(detector, tmp_path / 'set', '--out', tmp_path / 'out')
     assert (done.exit_code, done.stdout) == (1, '')
     assert 'holds no flights' in done.stderr.splitlines()[-1]
+    assert 'or name pictures with labels' in done.stderr.splitlines()[-1]
