@@ -59,8 +59,9 @@ def test_a_box_that_one_half_cuts_gives_way_to_the_larger_one(
     assert one.x1 - one.x0 >= min(box[2] - box[0], 60)
 
 
-def test_people_in_front_of_each_other_in_one_half_stay_two() -> None:
-    boxes = [(5, 10, 25, 60), (8, 20, 20, 55)]
+@pytest.mark.parametrize('left', [0, 170])
+def test_people_in_front_of_each_other_in_one_half_stay_two(left: int) -> None:
+    boxes = [(left + 5, 10, left + 25, 60), (left + 8, 20, left + 20, 55)]
     assert len(found(picture(*boxes))) == 2
 
 
