@@ -74,7 +74,7 @@ def open_pipeline(
     drift = None if usual is None else PictureDrift(usual)
     gating = _gating_of(model, parameters, DECISION if fusion is None else FEATURE)
     if gating is None:
-        # A bundle whose errors were fitted was tracked with, and so were its scores.
+        # The tracker's thresholds were set with the scores of bundles whose errors were fitted.
         scores = ScoreCalibration() if model is not None and not is_fitted(model) else None
         return PerceptionPipeline(
             parameters, fusion, noise_scale=noise_scale, drift=drift, scores=scores

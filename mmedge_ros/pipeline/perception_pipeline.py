@@ -360,6 +360,8 @@ class PerceptionPipeline:
     def _start_over(self) -> None:
         self._restarts = self.assembler.counts.restarts
         self.tracker.reset()
+        if self.scores is not None:
+            self.scores.restart()
         self._state_ns = 0
         self._waiting: list[UnitFeatures] = []
         self._put_off: list[UnitFeatures] = []

@@ -1,11 +1,11 @@
 """Learns in flight what the scores of a detector mean that nobody has calibrated.
 
 Networks are trained to rank boxes, and each puts its scores where it likes: 0.5 may be sure or a
-guess. What is there is found again in the next picture, and what is not mostly is not. So the
-share found again, by score, says how likely a box is somebody: of boxes that are new, and of those
-that were there in the picture before. The tracker gets that, on the scale of scores that it was
-made for, where it is less than the score itself: a weak box on the same statue in picture after
-picture stays weak.
+guess. What is there is detected again in the next picture, and what is not mostly is not. So
+the share detected again, by score, says how likely a box is a real object: of boxes that are new,
+and of those that were there in the picture before. The tracker gets that chance, on the scale of
+scores that it was made for, where it is less than the score itself: a weak box on the same statue
+in picture after picture stays weak.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BY_CHANCE, _LEAST_FOUND = 0.1, 0.5
 _UNSURE = 0.02
 
 
-# Scores, and the chances that boxes with them are somebody.
+# Scores, and the chances that boxes with them are real objects.
 _Table = tuple[FloatArray, FloatArray]
 
 
@@ -77,11 +77,15 @@ class ScoreCalibration:
             for one, was_there in zip(detections, before.tolist(), strict=True)
         )
 
+    def restart(self) -> None:
+        """Take what comes next for newer, whatever its stamp: time has begun anew."""
+        self._last_ns = 0
+
     def _compared(self, same: NDArray[np.bool_], is_next: bool) -> NDArray[np.bool_]:
         """Learn which boxes of the last picture are found again; return those there before.
 
-        Where most that are known are not found, the camera turns too fast to say who is who:
-        then nothing is learned, and all may have been there.
+        Where most known ones are not detected again, the camera turns too fast to tell them
+        apart: then nothing is learned, and all may have been there.
         """
         found: NDArray[np.bool_] = np.asarray(same.any(axis=1))
         known = found[self._there_before]
@@ -99,7 +103,7 @@ class ScoreCalibration:
     def _fit(self) -> None:
         scores, found, before = np.array(self._known, np.float64).T
         was_there = before > 0.0
-        # Who was there in two pictures is hardly a mistake: so often people are found again.
+        # A box in two pictures is hardly a mistake: so often real objects are detected again.
         most = float(found[was_there].mean())
         tables = []
         for kind in (~was_there, was_there):
@@ -124,7 +128,7 @@ def _same_places(before: FloatArray, now: FloatArray) -> NDArray[np.bool_]:
 def _table(scores: FloatArray, found: FloatArray, most: float) -> _Table:
     """Read the share found again off equally full bins; it never falls as scores rise.
 
-    :param most: share of people who are found again
+    :param most: share of real objects that are detected again
     """
     edges = np.unique(np.quantile(scores, np.arange(1, _BINS) / _BINS))
     bins = np.digitize(scores, edges)

@@ -68,6 +68,15 @@ def test_pictures_that_were_not_encoded_teach_nothing_and_are_read_as_those_befo
     assert taken[0].score > taken[-1].score
 
 
+def test_after_a_restart_of_time_it_learns_on() -> None:
+    calibration, rng = ScoreCalibration(), np.random.default_rng(3)
+    calibration.take(10**15, picture(rng, 0.62, 0.58))
+    calibration.restart()
+    for number in range(1, 60):
+        taken = calibration.take(number * 40 * MS, picture(rng, 0.62, 0.58))
+    assert taken[-1].score < score_of(0.1)
+
+
 def test_a_weak_box_that_stays_remains_weak() -> None:
     calibration = ScoreCalibration()
     for number in range(60):
