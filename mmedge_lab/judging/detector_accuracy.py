@@ -204,12 +204,9 @@ def _candidates(
 ) -> Iterator[_Candidate]:
     """Yield the detections of one picture; its people have the places from ``known`` on."""
     boxes = np.array([d.box for d in detections], np.float64).reshape(-1, 4)
-    uncounted = truth.boxes[uncounted_people(truth)]
-    uncounted = uncounted[np.isfinite(uncounted).all(axis=1)]
     overlaps = intersection_over_union(boxes, truth.boxes[counted_people(truth)])
-    ignored = covered_boxes(boxes, uncounted)
-    beside = intersection_over_union(boxes, uncounted)
-    touching: Mask = np.asarray(np.concatenate((overlaps, beside), axis=1).any(axis=1))
+    ignored = covered_boxes(boxes, truth.boxes[uncounted_people(truth)])
+    alone = on_nobody(boxes, truth)
     for row, detection in enumerate(detections):
         order = np.argsort(-overlaps[row], kind='stable')
         met = (int(place) for place in order if overlaps[row, place] >= MINIMUM_IOU)
@@ -218,9 +215,16 @@ def _candidates(
             detection.box.height,
             tuple(known + place for place in met),
             bool(ignored[row]),
-            not bool(touching[row]),
+            bool(alone[row]),
             truth.conditions,
         )
+
+
+def on_nobody(boxes: FloatArray, truth: TrueFrame) -> Mask:
+    """Mark boxes (N, 4) that touch no person, counted or not."""
+    people = truth.boxes[counted_people(truth) | uncounted_people(truth)]
+    people = people[np.isfinite(people).all(axis=1)]
+    return np.asarray(~(intersection_over_union(boxes, people) > 0.0).any(axis=1))
 
 
 def _strata(people: _People) -> Iterator[_Stratum]:

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from mmedge_lab.judging.detector_accuracy import SCORE
+from mmedge_lab.judging.detector_accuracy import SCORE, on_nobody
 from mmedge_ros.core.data_types import Detection, FloatArray
 from mmedge_ros.encoding.detector import Image
 from mmedge_ros.replay.ground_truth import TrueFrame
 from mmedge_ros.report.figure_style import FigureFile
 from mmedge_ros.report.mot_metrics import MINIMUM_IOU
-from mmedge_ros.report.truth_matching import counted_people, covered_boxes, uncounted_people
+from mmedge_ros.report.truth_matching import counted_people
 from mmedge_ros.tracking.data_association import intersection_over_union
 
 _MOST = 12
@@ -52,10 +52,9 @@ class WorstPictures:
         if len(missed):
             box = max(missed, key=_height)
             self._keep(self._missed, _height(box), image, box, people, found)
-        apart = ~(overlaps > 0.0).any(axis=0)
-        apart &= ~covered_boxes(found, truth.boxes[uncounted_people(truth)])
-        if apart.any():
-            row = max(np.flatnonzero(apart).tolist(), key=scores.__getitem__)
+        alone = on_nobody(found, truth)
+        if alone.any():
+            row = max(np.flatnonzero(alone).tolist(), key=scores.__getitem__)
             self._keep(self._false, scores[row], image, found[row], people, found)
 
     def _keep(

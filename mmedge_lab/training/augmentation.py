@@ -36,9 +36,9 @@ class Augmentation:
     Scales are factors on the scale at which the detector gets a picture. ``aimed`` is the share
     of pictures placed so that some object is in them, and ``sized`` the share of those scaled so
     that it is as tall as any that fits: what is small in one source is large in another.
-    ``whole`` is the share of batches with a
-    quarter of the pictures at twice the size: in no other are people seen from nearby. ``grey``,
-    ``blurred``, ``noisy`` and ``packed`` (as JPEG) are shares of pictures.
+    ``whole`` is the share of batches with a quarter of the pictures at twice the size: no other
+    shows people from nearby. ``grey``, ``blurred``, ``noisy`` and ``packed`` (as JPEG) are shares
+    of pictures.
     """
 
     smallest: float = 0.55

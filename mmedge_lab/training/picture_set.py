@@ -33,14 +33,14 @@ from mmedge_ros.sensing.camera.image import Picture
 
 # What a simulated set was made from.
 FACTS = 'index.json'
-# A picture is drawn in an epoch.
+# How often a picture is drawn in an epoch, at most.
 _MOST_TIMES = 8
 
 Labels = NDArray[np.float32]
 
 
 class Domain(Enum):
-    """What knows a picture: a detector of photos, one of simulated pictures, or neither."""
+    """A colour photo, a simulated picture, or another one, such as a thermal picture."""
 
     PHOTO = 'photo'
     SIMULATED = 'simulated'

@@ -42,8 +42,7 @@ _LARGEST_TEXT, _LARGEST_JSON = 1 << 26, 1 << 30
 
 # Rows of class, x0, y0, x1, y1, corners as shares of the picture.
 Rows = NDArray[np.float32]
-
-
+# The source of all simulated pictures.
 SIMULATION = 'simulation'
 
 

@@ -15,10 +15,9 @@ from mmedge_ros.commands.errors import stop
 from mmedge_ros.core.data_types import Decision
 from mmedge_ros.core.device_profile import measured_profile, stage_durations, write_profile
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.encoding.bundle.model_bundle import export_trusted
 from mmedge_ros.encoding.track_recognition import RecogniserParameters
 from mmedge_ros.replay.offline_session import OfflineOptions, replay_offline
-from mmedge_ros.replay.parameter_file import detector_parameters, with_parameter_file
+from mmedge_ros.replay.parameter_file import with_parameter_file
 from mmedge_ros.replay.picture_recording import PictureParameters
 from mmedge_ros.replay.recording import Recording, TopicChoice
 from mmedge_ros.report.report import link_video, write_report
@@ -114,11 +113,10 @@ def offline_record(
         reuse=request.reuse,
         recogniser=RecogniserParameters(model=request.recogniser),
     )
-    if request.trust_weights:
-        parameters = detector_parameters(Path(request.params) if request.params else None)
-        export_trusted(Path(request.detector), parameters)
     if request.params:
         options = with_parameter_file(options, Path(request.params))
+    if request.trust_weights:
+        options = replace(options, detection=replace(options.detection, trust_weights=True))
     return replay_offline(options, on_progress, on_detector)
 
 

@@ -110,10 +110,7 @@ def replay_offline(
         finish_record(record, recording, pipeline)
         record.problems = [*detector_problems(model, recording), *record.problems]
     record.profile = Path(options.profile).name if options.profile else ''
-    strategy = fusion_strategy(fused_by, options.pipeline)
-    record.software = {**software_identity(model), 'strategy': strategy}
-    if fused_by:
-        record.software['detector'] = detector_words(fused_by)
+    record.software = software_of(fused_by, options.pipeline)
     record.wall_time = time.monotonic() - begun
     record.resources = {
         'cpu_s': time.process_time() - used,
@@ -157,6 +154,19 @@ def replay_detector(recording: Recording, named: str) -> Path:
     is_simulated = recording.is_simulated
     above = not (named or is_simulated) and recording.flies()
     return default_detector(named, is_simulated, above)
+
+
+def software_of(model: Path | None, parameters: PipelineParameters) -> dict[str, str]:
+    """Return what a record says of the software that made it.
+
+    :param model: bundle or weight file; None where there are no pictures
+    :raises EncodingError: if the manifest of a bundle cannot be read
+    """
+    return {
+        **software_identity(model or ''),
+        'strategy': fusion_strategy(model, parameters),
+        **({'detector': detector_words(model)} if model else {}),
+    }
 
 
 def detector_problems(model: Path, recording: Recording) -> list[str]:

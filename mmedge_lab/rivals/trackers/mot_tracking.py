@@ -1,8 +1,8 @@
 """Our tracker on the detections of a MOTChallenge sequence, without radar and without pictures.
 
 Fusion and tracker are those of the pipeline with its parameters, for a detector that nobody
-calibrated. The camera is assumed neither
-to move nor to distort, with a focal length of the width of its picture (53 degrees of view).
+calibrated. The camera is assumed neither to move nor to distort, with a focal length of the width
+of its picture (53 degrees of view).
 """
 
 from __future__ import annotations
@@ -93,8 +93,7 @@ def track_detections(
     calibration = ScoreCalibration()
     rows: list[list[float]] = []
     for raw in _units(detections, camera.fps, tracker):
-        taken = calibration.take(raw.stamp_ns, raw.detections)
-        unit = replace(raw, detections=taken)
+        unit = replace(raw, detections=calibration.take(raw.stamp_ns, raw.detections))
         tracker.update([unit])
         rows += [
             [unit.sequence, track.id, *track.box, track.score, NO_CLASS]

@@ -2,7 +2,7 @@
 
 What the pictures come from decides which one goes first. A detector that never saw a real person
 is poor at them, and one that never saw a simulated one at those. Of real pictures the view
-decides: detectors of others learned from pictures taken at eye level (docs/results/detector.md).
+decides: detectors of others learned from pictures taken at eye level.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def default_detector(named: str = '', simulated: bool = False, above: bool = Fal
         return _named(named)
     bundles = sorted(_bundles(), key=lambda bundle: not bundle.fuses)
     kind = SIMULATED if simulated else REAL
-    others_own = [bundle.path for bundle in bundles if bundle.path.name in _OF_OTHERS]
+    fetched = [bundle.path for bundle in bundles if bundle.path.name in _OF_OTHERS]
     ours = [bundle for bundle in bundles if bundle.path.name not in _OF_OTHERS]
     suited = [bundle.path for bundle in ours if kind in bundle.domain]
     unsuited = [bundle.path for bundle in ours if kind not in bundle.domain]
     folder = os.environ.get('MMEDGE_DATA', '')
     data = [Path(folder) / _DATA_MODEL] if folder else []
-    eye_level = [*others_own, *data]
+    eye_level = [*fetched, *data]
     if simulated:
         in_order = [*suited, *unsuited, *eye_level]
     else:

@@ -11,13 +11,17 @@ from functools import partial
 from pathlib import Path
 
 from mmedge_ros.core.data_types import NS_PER_S
-from mmedge_ros.core.run_record import RunRecord, software_identity
+from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.model_bundle import detector_words
-from mmedge_ros.pipeline.fusion_strategy import fusion_strategy
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.live_record import LiveRecord
-from mmedge_ros.replay.offline_session import begin_record, detector_problems, finish_record
+from mmedge_ros.replay.offline_session import (
+    begin_record,
+    detector_problems,
+    finish_record,
+    software_of,
+)
 from mmedge_ros.replay.parameter_file import pipeline_parameters
 from mmedge_ros.ros.graph.description import NodeDescription
 from mmedge_ros.ros.graph.middleware_profile import set_profile
@@ -98,10 +102,7 @@ def replay_live(
         problems = detector_problems(Path(model), recording)
         record.problems = [*problems, *record.problems]
     record.resources = {'cpu_s': group.cpu_seconds, 'peak_rss_mb': group.peak_memory_mb}
-    strategy = fusion_strategy(Path(model) if model else None, parameters)
-    record.software = {**software_identity(model), 'strategy': strategy}
-    if model:
-        record.software['detector'] = detector_words(Path(model))
+    record.software = software_of(Path(model) if model else None, parameters)
     record.wall_time = time.monotonic() - begun
     return record
 
