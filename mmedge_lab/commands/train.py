@@ -434,6 +434,7 @@ def train_fit(
     noise: how large errors of tracks are, so that covariances fit them on average (NEES 4).
 
     pictures: how pictures look, so that fog, a dirty lens or lamps that flicker are warned of.
+    A folder of pictures may be a set too; name it beside sets of flights.
 
     predictor: how accurate configurations are in the scene of the moment. It keeps to the table
     of accuracies where it chooses no better on flights held out.
@@ -445,15 +446,18 @@ def train_fit(
     """
     with plain_errors():
         from mmedge_lab.simulation.flight_folder import flights_in
+        from mmedge_lab.training.picture_sources import is_source
         from mmedge_ros.encoding.bundle.default_model import default_detector
 
         folder = default_detector(bundle)
-        flights = [flight for chosen in train for flight in flights_in(chosen)]
+        singles = [place for place in train if what is Fitted.PICTURES and is_source(place)]
+        sets = [place for place in train if place not in singles]
+        flights = [flight for chosen in sets for flight in flights_in(chosen)]
         with StatusLine(f'{what.value} of {folder.name}') as line:
             if what is Fitted.NOISE:
                 words = _fit_noise(folder, flights, profile, line.advance)
             elif what is Fitted.PICTURES:
-                words = _fit_pictures(folder, flights, line.advance)
+                words = _fit_pictures(folder, flights, singles, line.advance)
             elif what is Fitted.IMPUTER:
                 from mmedge_lab.training.imputation_training import fit_imputer
 
@@ -480,8 +484,11 @@ def _fit_noise(folder: Path, flights: list[Path], profile: Path | None, report: 
     return f'scale {fit.scale:.3g}: mean NEES {before} as it was, {after} on seeds left out'
 
 
-def _fit_pictures(folder: Path, flights: list[Path], report: Report) -> str:
+def _fit_pictures(folder: Path, flights: list[Path], singles: list[Path], report: Report) -> str:
     from mmedge_lab.training.picture_fit import fit_pictures, write_pictures
+    from mmedge_lab.training.picture_set import open_pictures
 
-    write_pictures(folder, fit_pictures(flights, report), len(flights))
-    return f'pictures of {len(flights)} flights are usual now'
+    pictures = open_pictures(*singles) if singles else None
+    count = len(pictures or ())
+    write_pictures(folder, fit_pictures(flights, pictures, report), len(flights), count)
+    return f'pictures of {len(flights)} flights and {count} single ones are usual now'

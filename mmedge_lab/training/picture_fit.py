@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 
 from mmedge_lab.training import TrainingError
+from mmedge_lab.training.picture_set import PictureSet
 from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.encoding.picture_drift import (
     DISTANCE,
@@ -97,25 +98,35 @@ def repeated(seconds: Sequence[Second]) -> list[Second]:
 
 
 def fit_pictures(
-    flights: Sequence[Path], on_progress: Callable[[float, str], None] | None = None
+    flights: Sequence[Path],
+    pictures: PictureSet | None = None,
+    on_progress: Callable[[float, str], None] = lambda _share, _words: None,
 ) -> UsualPictures:
     """Look at all flights, and fit what is usual to flights left out one at a time.
 
+    :param pictures: single ones that are usual as well; each stands for a second
     :raises TrainingError: if there are too few flights with pictures, or of pictures
     :raises ReplayError: if a flight cannot be read
     """
     looked = []
     for number, flight in enumerate(flights):
-        if on_progress:
-            on_progress(number / len(flights), flight.name)
+        on_progress(number / len(flights), flight.name)
         looked.append(flight_seconds(flight, {'': same})[''])
-    return fitted_pictures([seconds for seconds in looked if seconds])
+    singles = [
+        second_of([0], [appearance_of(pictures.load(number).image)]).look
+        for number in range(len(pictures or ()))
+        if pictures is not None
+    ]
+    return fitted_pictures(
+        [seconds for seconds in looked if seconds], np.array(singles).reshape(-1, 3)
+    )
 
 
-def fitted_pictures(flights: Sequence[Sequence[Second]]) -> UsualPictures:
+def fitted_pictures(flights: Sequence[Sequence[Second]], singles: FloatArray) -> UsualPictures:
     """Fit what is usual to the seconds of flights.
 
-    :raises TrainingError: if there are too few
+    :param singles: (N, 3) looks of single pictures, which are usual too but bound nothing
+    :raises TrainingError: if there are too few flights
     """
     if len(flights) < _FEWEST_FLIGHTS:
         raise TrainingError(
@@ -130,10 +141,11 @@ def fitted_pictures(flights: Sequence[Sequence[Second]]) -> UsualPictures:
         )
     distances = []
     for number, seconds in enumerate(looks):
-        others = UsualPictures(np.concatenate([*looks[:number], *looks[number + 1 :]]), {})
+        left = [*looks[:number], *looks[number + 1 :], singles]
+        others = UsualPictures(np.concatenate(left), {})
         distances.append(np.array([others.distance(second) for second in seconds]))
     bounds = {DISTANCE: fitted_bounds(distances), FLICKER: fitted_bounds(flickering)}
-    return UsualPictures(np.concatenate(looks), bounds)
+    return UsualPictures(np.concatenate([*looks, singles]), bounds)
 
 
 def fitted_bounds(flights: Sequence[FloatArray]) -> Bounds:
@@ -152,14 +164,14 @@ def fitted_bounds(flights: Sequence[FloatArray]) -> Bounds:
     return Bounds(limit, max(_MARGIN * peak, _LEAST_ALARM))
 
 
-def write_pictures(bundle: Path, usual: UsualPictures, flights: int) -> None:
+def write_pictures(bundle: Path, usual: UsualPictures, flights: int, singles: int) -> None:
     """Put what is usual into a bundle.
 
     :raises ReportError: if it cannot be written
     """
     about = (
-        f'How the pictures of {flights} calibration flights look, second by second, by '
-        '`mmedge lab train fit pictures`.',
+        f'How the pictures of {flights} calibration flights look, second by second, and '
+        f'{singles} single pictures, by `mmedge lab train fit pictures`.',
         'Brightness and contrast of white, and sharpness.',
     )
     write_files(bundle, {PICTURES_FILE: usual_pictures_text(usual, about).encode()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from painted_flight import write_painted_flight, write_painted_set
@@ -24,6 +25,7 @@ from mmedge_lab.rivals.mmedge.drift_bench import (
 from mmedge_lab.training.picture_fit import fitted_bounds, flight_seconds, same
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.picture_drift import Excess, read_usual_pictures
+from mmedge_ros.encoding.unit_encoder import appearance_of
 
 
 def test_changes_do_to_pictures_what_they_say(tmp_path: Path) -> None:
@@ -64,6 +66,27 @@ def test_a_bundle_learns_what_is_usual_and_is_judged_by_it(tmp_path: Path) -> No
     results = judge(bench(request), tmp_path).results
     assert set(results) == set(CHANGES)
     assert results[AS_IT_IS][0]['flights'] == 1
+
+
+def test_single_pictures_of_ones_own_are_usual_too(tmp_path: Path) -> None:
+    bundle = write_tiny_bundle(tmp_path / 'tiny')
+    flight = write_painted_flight(tmp_path / 'one', pictures=12)
+    own = tmp_path / 'own'
+    (own / 'images').mkdir(parents=True)
+    picture = np.random.default_rng(0).integers(0, 40, (48, 64, 3), np.uint8)
+    for number in range(3):
+        cv2.imwrite(str(own / 'images' / f'{number}.png'), picture)
+    look = np.array(appearance_of(picture))
+    distances = []
+    for places in ([flight] * 10, [flight] * 10 + [own]):
+        train = [word for place in places for word in ('--train', str(place))]
+        done = CliRunner().invoke(train_app, ['fit', 'pictures', str(bundle), *train])
+        assert done.exit_code == 0, done.output
+        usual = read_usual_pictures(bundle)
+        assert usual is not None
+        distances.append(usual.distance(look))
+    assert len(usual.seconds) == 23
+    assert distances[0] > 0.1 > 0.01 > distances[1]
 
 
 def test_few_flights_say_nothing_of_what_is_usual(tmp_path: Path) -> None:
