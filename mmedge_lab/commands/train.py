@@ -123,9 +123,14 @@ def detector(
         float, option('--rate', 'RATE', 'learning rate of a batch of 16', min=1e-6, max=0.1)
     ] = 2e-3,
     remind: Annotated[
-        bool,
-        flag('--remind', 'learn the scores of --begin-with on simulated pictures as well'),
-    ] = False,
+        Path | None,
+        option(
+            '--remind',
+            'BUNDLE',
+            'bundle whose scores of simulated pictures it learns too, so that less is forgotten',
+            exists=True,
+        ),
+    ] = None,
     teacher: Annotated[
         Path | None,
         existing_file('--teacher', 'YOLOX .onnx whose scores of real colour pictures it learns'),
@@ -152,7 +157,6 @@ def detector(
             batch=batch,
             learning_rate=rate,
             kept=keep,
-            reminded=remind,
         )
         with StatusLine(f'training {out.name}') as line:
             metrics = train_detector(
@@ -162,6 +166,7 @@ def detector(
                 validation=validation,
                 settings=settings,
                 begin_with=begin_with,
+                remind=remind,
                 teacher=teacher,
                 attribution=attribution,
             )

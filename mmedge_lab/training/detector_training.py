@@ -85,9 +85,9 @@ class DetectorSettings:
     normalisation statistics and losses are float32 in any case. ``begun_with`` is the digest of
     the checkpoint whose network it begins with, if any, and ``kept`` the share of it in the
     weights that come out: what the pictures do not show is forgotten less (Wortsman et al., CVPR
-    2022). Where ``reminded``, the scores of the network it begins with are learned beside the
-    labels of simulated pictures (Li and Hoiem, ECCV 2016); ``taught_by`` is the digest of the
-    network whose scores of photos are, if any.
+    2022). ``reminded_by`` is the digest of the network whose scores of simulated pictures are
+    learned beside the labels (Li and Hoiem, ECCV 2016), ``taught_by`` that of the one whose scores
+    of photos are, if any.
     """
 
     width: str = 'narrow'
@@ -102,7 +102,7 @@ class DetectorSettings:
     precision: str = FLOAT32
     begun_with: str = ''
     kept: float = 0.0
-    reminded: bool = False
+    reminded_by: str = ''
     taught_by: str = ''
 
     @property
@@ -135,12 +135,14 @@ def detector_training(
     folder: Path,
     start: TrainedDetector | None = None,
     teacher: Teacher | None = None,
+    before: TrainedDetector | None = None,
 ) -> EpochTraining:
     """Return the training of a detector.
 
     :param folder: where checkpoints are kept
     :param start: what ``settings.begun_with`` names: a trained network of the same width
     :param teacher: what ``settings.taught_by`` names
+    :param before: what ``settings.reminded_by`` names, a network of the same width
     :raises TrainingError: if a checkpoint there is damaged or of another training
     """
     torch = prepare_torch(folder, settings.threads)
@@ -164,7 +166,7 @@ def detector_training(
         teacher,
     )
     loss_of = DetectorLoss(network, len(CLASSES))
-    before = start.network.to(device) if start is not None and settings.reminded else None
+    earlier = None if before is None else before.network.to(device)
 
     def loss(batch: Batch) -> Any:
         shown = torch.from_numpy(batch.pictures).to(device).float() / 255.0
@@ -172,8 +174,8 @@ def detector_training(
             shown = shown.contiguous(memory_format=torch.channels_last)
         with torch.autocast(device, torch.bfloat16, enabled=is_half):
             output = network(shown)
-            if before is not None and batch.simulated.any():
-                batch = reminded(batch, before, shown)
+            if earlier is not None and batch.simulated.any():
+                batch = reminded(batch, earlier, shown)
         return loss_of(_as_float32(output), batch)
 
     return EpochTraining(
@@ -365,6 +367,7 @@ def train_detector(
     validation: Path | None = None,
     settings: DetectorSettings | None = None,
     begin_with: Path | None = None,
+    remind: Path | None = None,
     teacher: Path | None = None,
     attribution: str = '',
 ) -> dict[str, Any]:
@@ -373,6 +376,7 @@ def train_detector(
     :param places: of the pictures, see `picture_sources`
     :param validation: set of flights that judges the result
     :param begin_with: bundle of a detector of the same width, or its starting point
+    :param remind: one more such bundle, whose scores of simulated pictures are learned too
     :param teacher: YOLOX network as ONNX, whose scores of real colour pictures are learned too
     :param attribution: what the licences of the pictures ask to be said
     :return: the figures by set
@@ -382,10 +386,6 @@ def train_detector(
     """
     settings = settings or DetectorSettings()
     require_free(out)
-    if begin_with is None and (settings.reminded or settings.kept):
-        raise TrainingError(
-            'there is nothing to keep or to be reminded of; name a bundle with --begin-with'
-        )
     pictures, judged = open_pictures(*places), _judged(validation)
     with work_folder(work_beside(out)) as work:
         prepare_torch(work, settings.threads)
@@ -393,10 +393,13 @@ def train_detector(
         if begin_with:
             start = load_detector(begin_with, settings.width)
             settings = replace(settings, begun_with=start.digest)
+        before = load_detector(remind, settings.width) if remind else None
+        if before:
+            settings = replace(settings, reminded_by=before.digest)
         taught = Teacher(teacher) if teacher else None
         if taught:
             settings = replace(settings, taught_by=taught.digest)
-        training = detector_training(pictures, settings, work, start, taught)
+        training = detector_training(pictures, settings, work, start, taught, before)
         training.run(part_of(report, 0.0, _TRAINED))
         network = training.network
         if start is not None:

@@ -92,11 +92,6 @@ def test_a_training_on_pictures_of_both_kinds_keeps_what_it_began_with(
     assert 0.0 < change < 0.1
 
 
-def test_nothing_can_be_kept_of_no_network(pictures: Path, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match='name a bundle with --begin-with'):
-        train_detector([pictures], tmp_path / 'x', silent, settings=replace(TINY, reminded=True))
-
-
 def test_two_trainings_do_not_share_a_work_folder(pictures: Path, tmp_path: Path) -> None:
     out = tmp_path / 'walkers'
 
