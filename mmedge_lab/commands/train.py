@@ -109,16 +109,6 @@ def detector(
             exists=True,
         ),
     ] = None,
-    keep: Annotated[
-        float,
-        option(
-            '--keep',
-            'SHARE',
-            'share of the weights of --begin-with to keep, so that less is forgotten',
-            min=0.0,
-            max=0.9,
-        ),
-    ] = 0.0,
     rate: Annotated[
         float, option('--rate', 'RATE', 'learning rate of a batch of 16', min=1e-6, max=0.1)
     ] = 2e-3,
@@ -156,7 +146,6 @@ def detector(
             precision=fastest_precision(),
             batch=batch,
             learning_rate=rate,
-            kept=keep,
         )
         with StatusLine(f'training {out.name}') as line:
             metrics = train_detector(

@@ -79,15 +79,13 @@ class DetectorSettings:
 
     ``width`` is one of `SCALES`, ``size`` width and height of the detector's input. It is trained
     on parts of pictures of the size ``crop``: a third of the work, and nothing in them is smaller.
-    The ``learning_rate`` is that of a batch of
-    16 and grows with the square root of ``batch``. ``threads`` is part of it because sums depend
-    on their order. ``precision`` is that of convolutions and what lies between them; weights,
-    normalisation statistics and losses are float32 in any case. ``begun_with`` is the digest of
-    the checkpoint whose network it begins with, if any, and ``kept`` the share of it in the
-    weights that come out: what the pictures do not show is forgotten less (Wortsman et al., CVPR
-    2022). ``reminded_by`` is the digest of the network whose scores of simulated pictures are
-    learned beside the labels (Li and Hoiem, ECCV 2016), ``taught_by`` that of the one whose scores
-    of photos are, if any.
+    The ``learning_rate`` is that of a batch of 16 and grows with the square root of ``batch``.
+    ``threads`` is part of it because sums depend on their order. ``precision`` is that of
+    convolutions and what lies between them; weights, normalisation statistics and losses are
+    float32 in any case. ``begun_with`` is the digest of the checkpoint whose network it begins
+    with, ``reminded_by`` that of the network whose scores of simulated pictures are learned beside
+    the labels (Li and Hoiem, ECCV 2016), and ``taught_by`` that of the one whose scores of photos
+    are, each '' if none.
     """
 
     width: str = 'narrow'
@@ -101,7 +99,6 @@ class DetectorSettings:
     threads: int = 2
     precision: str = FLOAT32
     begun_with: str = ''
-    kept: float = 0.0
     reminded_by: str = ''
     taught_by: str = ''
 
@@ -402,8 +399,6 @@ def train_detector(
         training = detector_training(pictures, settings, work, start, taught, before)
         training.run(part_of(report, 0.0, _TRAINED))
         network = training.network
-        if start is not None:
-            average(network, start.network, settings.kept)
         trained = TrainedDetector(network, '', settings.plain(), settings.epochs)
         metrics = _write_levels(
             out,
@@ -416,17 +411,6 @@ def train_detector(
             attribution,
         )
     return metrics[settings.level]
-
-
-def average(network: Any, other: Any, share: float) -> None:
-    """Put a share of the weights of another network, 0 to 1, into those of a network."""
-    if share:
-        theirs = other.state_dict()
-        state = {
-            name: own.lerp(theirs[name].to(own), share) if own.is_floating_point() else own
-            for name, own in network.state_dict().items()
-        }
-        network.load_state_dict(state)
 
 
 def join_levels(
