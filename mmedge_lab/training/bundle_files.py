@@ -27,11 +27,11 @@ from mmedge_ros.encoding.feature_grid import GRID_FORMAT
 from mmedge_ros.report.report_files import write_files
 
 LICENCE = (
-    'The weights were trained by this project from random numbers on pictures of its own '
-    'simulator, and are given under Apache-2.0 as far as that is ours to say. The design of the '
-    'network (YOLO26) and the program that trained and exported it are ultralytics, AGPL-3.0; '
-    'it is not needed to run them. Its authors hold that networks trained with it fall under '
-    'AGPL-3.0 as well: take advice before you ship them in a closed product.'
+    'The weights were trained by this project, begun from random numbers, on the pictures that '
+    '`training` and `attribution` name, and are given under Apache-2.0 as far as that is ours to '
+    'say. The design of the network (YOLO26) and the program that trained and exported it are '
+    'ultralytics, AGPL-3.0; it is not needed to run them. Its authors hold that networks trained '
+    'with it fall under AGPL-3.0 as well: take advice before you ship them in a closed product.'
 )
 LARGEST_BUNDLE = 25_000_000
 _DEFAULT_LEVEL = 'large'
