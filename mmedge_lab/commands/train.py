@@ -479,10 +479,8 @@ def _fit_noise(folder: Path, flights: list[Path], profile: Path | None, report: 
 
 
 def _fit_pictures(folder: Path, flights: list[Path], singles: list[Path], report: Report) -> str:
-    from mmedge_lab.training.picture_fit import fit_pictures, write_pictures
-    from mmedge_lab.training.picture_set import open_pictures
+    from mmedge_lab.training.picture_fit import fit_pictures, single_looks, write_pictures
 
-    pictures = open_pictures(*singles) if singles else None
-    count = len(pictures or ())
-    write_pictures(folder, fit_pictures(flights, pictures, report), len(flights), count)
-    return f'pictures of {len(flights)} flights and {count} single ones are usual now'
+    looks = single_looks(singles)
+    write_pictures(folder, fit_pictures(flights, looks, report), len(flights), len(looks))
+    return f'pictures of {len(flights)} flights and {len(looks)} single ones are usual now'

@@ -27,10 +27,8 @@ _LEAST_HEIGHT = 6.0  # px
 # px, and share of the height of what is shown; how far a picture is scaled for that at most, and
 # the least share of the crop's sides that it fills then.
 _SHORTEST, _TALLEST, _LARGEST_FACTOR, _LEAST_FILLED = 10.0, 0.9, 2.0, 0.35
-
-# Mean grey level of a picture in good light, and by how much (natural logarithm) it is dimmed.
-_BRIGHT, _DARKER = 70.0, (0.7, 2.2)
-_LEAST_NOISE = 0.1
+# Mean grey level of a picture in good light, and the least share of its noise in a dark one.
+_BRIGHT, _LEAST_NOISE = 70.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,8 @@ class Augmentation:
     of pictures placed so that some object is in them, and ``sized`` the share of those scaled so
     that it is as tall as any that fits: what is small in one source is large in another.
     ``whole`` is the share of batches with a quarter of the pictures at twice the size: no other
-    shows people from nearby. ``dimmed`` (where it is bright), ``grey``, ``blurred``, ``noisy`` and
-    ``packed`` (as JPEG) are shares of pictures.
+    shows people from nearby. ``grey``, ``blurred``, ``noisy`` and ``packed`` (as JPEG) are shares
+    of pictures.
     """
 
     smallest: float = 0.55
@@ -55,7 +53,6 @@ class Augmentation:
     gamma: float = 0.3  # exponent, natural logarithm
     tint: float = 0.1  # of each colour, natural logarithm
     whole: float = 0.4
-    dimmed: float = 0.15
     grey: float = 0.15
     blurred: float = 0.1
     noisy: float = 0.15
@@ -259,10 +256,7 @@ def _areas(boxes: Labels) -> Labels:
 def _relit(image: Picture, settings: Augmentation, rng: np.random.Generator) -> Picture:
     """Change brightness, contrast and colour as another exposure would."""
     exponent = np.exp(rng.normal(0.0, settings.gamma))
-    gain, darker = rng.normal(0.0, settings.gain), rng.uniform(*_DARKER)
-    if rng.random() < settings.dimmed and float(image[::8, ::8].mean()) > _BRIGHT:
-        gain -= darker
-    gains = np.exp(gain + rng.normal(0.0, settings.tint, 3))
+    gains = np.exp(rng.normal(0.0, settings.gain) + rng.normal(0.0, settings.tint, 3))
     levels = np.linspace(0.0, 1.0, 256)[:, None] ** exponent * gains
     table = np.clip(255.0 * levels + 0.5, 0.0, 255.0).astype(np.uint8)
     return np.asarray(cv2.LUT(image, table.reshape(1, 256, 3)), np.uint8)
@@ -282,7 +276,7 @@ def _spoilt(picture: Picture, settings: Augmentation, rng: np.random.Generator) 
     if blurred:
         made = cv2.GaussianBlur(made, (0, 0), rng.uniform(0.4, 1.6))
     if noisy:
-        # Cameras expose so that noise drowns nothing: where it is dark there is less of both.
+        # In a dark picture the noise of a bright one would hide whatever is labelled.
         most = min(max(float(made[::8, ::8].mean()) / _BRIGHT, _LEAST_NOISE), 1.0)
         noise = rng.normal(0.0, most * rng.uniform(2.0, 12.0), (*made.shape[:2], 1 if grey else 3))
         made = np.clip(made + noise, 0.0, 255.0).astype(np.uint8)

@@ -132,14 +132,14 @@ def detector_training(
     folder: Path,
     start: TrainedDetector | None = None,
     teacher: Teacher | None = None,
-    before: TrainedDetector | None = None,
+    reminder: TrainedDetector | None = None,
 ) -> EpochTraining:
     """Return the training of a detector.
 
     :param folder: where checkpoints are kept
     :param start: what ``settings.begun_with`` names: a trained network of the same width
     :param teacher: what ``settings.taught_by`` names
-    :param before: what ``settings.reminded_by`` names, a network of the same width
+    :param reminder: what ``settings.reminded_by`` names, a network of the same width
     :raises TrainingError: if a checkpoint there is damaged or of another training
     """
     torch = prepare_torch(folder, settings.threads)
@@ -163,7 +163,7 @@ def detector_training(
         teacher,
     )
     loss_of = DetectorLoss(network, len(CLASSES))
-    earlier = None if before is None else before.network.to(device)
+    earlier = None if reminder is None else reminder.network.to(device)
 
     def loss(batch: Batch) -> Any:
         shown = torch.from_numpy(batch.pictures).to(device).float() / 255.0
@@ -373,7 +373,7 @@ def train_detector(
     :param places: of the pictures, see `picture_sources`
     :param validation: set of flights that judges the result
     :param begin_with: bundle of a detector of the same width, or its starting point
-    :param remind: one more such bundle, whose scores of simulated pictures are learned too
+    :param remind: another such bundle, whose scores of simulated pictures are learned too
     :param teacher: YOLOX network as ONNX, whose scores of real colour pictures are learned too
     :param attribution: what the licences of the pictures ask to be said
     :return: the figures by set
@@ -390,13 +390,13 @@ def train_detector(
         if begin_with:
             start = load_detector(begin_with, settings.width)
             settings = replace(settings, begun_with=start.digest)
-        before = load_detector(remind, settings.width) if remind else None
-        if before:
-            settings = replace(settings, reminded_by=before.digest)
+        reminder = load_detector(remind, settings.width) if remind else None
+        if reminder:
+            settings = replace(settings, reminded_by=reminder.digest)
         taught = Teacher(teacher) if teacher else None
         if taught:
             settings = replace(settings, taught_by=taught.digest)
-        training = detector_training(pictures, settings, work, start, taught, before)
+        training = detector_training(pictures, settings, work, start, taught, reminder)
         training.run(part_of(report, 0.0, _TRAINED))
         network = training.network
         trained = TrainedDetector(network, '', settings.plain(), settings.epochs)

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from mmedge_lab.training import TrainingError
-from mmedge_lab.training.picture_set import PictureSet
+from mmedge_lab.training.picture_set import open_pictures
 from mmedge_ros.core.data_types import NS_PER_S, FloatArray
 from mmedge_ros.encoding.picture_drift import (
     DISTANCE,
@@ -97,14 +97,28 @@ def repeated(seconds: Sequence[Second]) -> list[Second]:
     return (list(seconds) * times)[: max(REPEATED, len(seconds))]
 
 
+def single_looks(places: Sequence[Path]) -> FloatArray:
+    """Return how each picture of some places looks, (N, 3) as `Second` has it.
+
+    :raises TrainingError: if a place holds no pictures, or one cannot be read
+    """
+    pictures = [open_pictures(place) for place in places]
+    looks = [
+        second_of([0], [appearance_of(of.load(number).image)]).look
+        for of in pictures
+        for number in range(len(of))
+    ]
+    return np.array(looks).reshape(-1, 3)
+
+
 def fit_pictures(
     flights: Sequence[Path],
-    pictures: PictureSet | None = None,
+    singles: FloatArray,
     on_progress: Callable[[float, str], None] = lambda _share, _words: None,
 ) -> UsualPictures:
     """Look at all flights, and fit what is usual to flights left out one at a time.
 
-    :param pictures: single ones that are usual as well; each stands for a second
+    :param singles: as of `fitted_pictures`
     :raises TrainingError: if there are too few flights with pictures, or of pictures
     :raises ReplayError: if a flight cannot be read
     """
@@ -112,20 +126,13 @@ def fit_pictures(
     for number, flight in enumerate(flights):
         on_progress(number / len(flights), flight.name)
         looked.append(flight_seconds(flight, {'': same})[''])
-    singles = [
-        second_of([0], [appearance_of(pictures.load(number).image)]).look
-        for number in range(len(pictures or ()))
-        if pictures is not None
-    ]
-    return fitted_pictures(
-        [seconds for seconds in looked if seconds], np.array(singles).reshape(-1, 3)
-    )
+    return fitted_pictures([seconds for seconds in looked if seconds], singles)
 
 
 def fitted_pictures(flights: Sequence[Sequence[Second]], singles: FloatArray) -> UsualPictures:
     """Fit what is usual to the seconds of flights.
 
-    :param singles: (N, 3) looks of single pictures, which are usual too but bound nothing
+    :param singles: (N, 3) of `single_looks`: usual too, but they set no bounds
     :raises TrainingError: if there are too few flights
     """
     if len(flights) < _FEWEST_FLIGHTS:

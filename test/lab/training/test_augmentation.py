@@ -26,7 +26,6 @@ PLAIN = Augmentation(
     tint=0.0,
     grey=0.0,
     blurred=0.0,
-    dimmed=0.0,
     noisy=0.0,
     packed=0.0,
 )
@@ -118,15 +117,7 @@ def test_a_picture_can_be_spoilt_without_moving_its_objects(way: str) -> None:
     assert (spoilt.image != plain.image).any()
 
 
-@pytest.mark.parametrize(('level', 'is_dimmed'), [(120, True), (20, False)])
-def test_only_bright_pictures_become_dark(level: int, is_dimmed: bool) -> None:
-    picture = labelled()._replace(image=np.full((240, 320, 3), level, np.uint8))
-    augmenter = Augmenter(SIZE, CROP, replace(PLAIN, dimmed=1.0), np.random.default_rng(5))
-    made = augmenter([picture], 0).image
-    assert (made.max() < 0.6 * level) == is_dimmed
-
-
-def test_noise_drowns_nothing_in_the_dark() -> None:
+def test_a_dark_picture_gets_less_noise_than_a_bright_one() -> None:
     def deviation(level: int) -> float:
         picture = labelled()._replace(image=np.full((240, 320, 3), level, np.uint8))
         augmenter = Augmenter(SIZE, CROP, replace(PLAIN, noisy=1.0), np.random.default_rng(5))

@@ -77,9 +77,18 @@ def test_a_training_on_pictures_of_both_kinds_keeps_what_it_began_with(
     out = tmp_path / 'mixed'
     settings = replace(TINY, epochs=1, learning_rate=1e-6)
     train_detector(
-        [pictures, own], out, silent, settings=settings, begin_with=begun, attribution='By Ann.'
+        [pictures, own],
+        out,
+        silent,
+        settings=settings,
+        begin_with=begun,
+        remind=begun,
+        attribution='By Ann.',
     )
     content = load_bundle(out).content
+    stated = content['training']['settings']
+    digest = load_detector(begun, 'narrow').digest
+    assert (stated['begun_with'], stated['reminded_by']) == (digest, digest)
     assert (content['domain'], content['attribution']) == ('real and simulated', 'By Ann.')
     assert [of['pictures'] for of in content['training']['data']['sets']] == [24, 24]
     assert 'lake' in (out / 'sources.csv').read_text()
