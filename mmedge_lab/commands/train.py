@@ -129,10 +129,10 @@ def detector(
 ) -> None:
     """Train the small detector on pictures with labels and write it as a bundle.
 
-    It finds people, cyclists, cars and dogs. All kinds of pictures are drawn equally often (at
-    most eight times over), and a class that nobody labelled in one of them is not unlearned. The
-    same seed on the same machine gives the same network. A training that was cut short goes on
-    where it was.
+    It finds people, cyclists, cars and dogs. Half of an epoch is simulated pictures; all other
+    kinds are drawn equally often (at most eight times over). A class that nobody labelled in one
+    of them is not unlearned. The same seed on the same machine gives the same network. A training
+    that was cut short goes on where it was.
     """
     with plain_errors():
         from mmedge_lab.training.detector_training import DetectorSettings, train_detector

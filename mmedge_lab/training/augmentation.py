@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -16,19 +16,15 @@ from numpy.typing import NDArray
 
 from mmedge_lab.training.epoch_training import made_ahead
 from mmedge_lab.training.picture_set import Domain, Labelled, Labels, PictureSet
+from mmedge_lab.training.teacher import Taught, Teacher
 from mmedge_ros.encoding.letterbox import PADDING
 from mmedge_ros.sensing.camera.image import Picture
-
-if TYPE_CHECKING:
-    from mmedge_lab.training.teacher import Teacher
 
 _LEAST_SHARE = 0.4  # of a box that must be left inside for the object to stay one
 _LEAST_HEIGHT = 6.0  # px
 # px, and share of the height of what is shown; how far a picture is scaled for that at most, and
 # the least share of the crop's sides that it fills then.
 _SHORTEST, _TALLEST, _LARGEST_FACTOR, _LEAST_FILLED = 10.0, 0.9, 2.0, 0.35
-# Mean grey level of a picture in good light, and the least share of its noise in a dark one.
-_BRIGHT, _LEAST_NOISE = 70.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class Augmentation:
     that it is as tall as any that fits: what is small in one source is large in another.
     ``whole`` is the share of batches with a quarter of the pictures at twice the size: no other
     shows people from nearby. ``grey``, ``blurred``, ``noisy`` and ``packed`` (as JPEG) are shares
-    of pictures.
+    of real pictures; simulated cameras have faults of their own.
     """
 
     smallest: float = 0.55
@@ -65,16 +61,15 @@ Size = tuple[int, int]
 class Batch(NamedTuple):
     """``pictures`` (B, 3, H, W) uint8 RGB, and rows of picture, class, x0, y0, x1, y1 (px).
 
-    ``objects`` (N, 6) are to be detected, ``ignored`` (M, 6) are not judged. ``taught``
-    (B, cells, classes) are scores of a teacher, NaN where it knows nothing; ``simulated`` (B,)
-    marks pictures of the simulator.
+    ``objects`` (N, 6) are to be detected, ``ignored`` (M, 6) are not judged. ``simulated`` (B,)
+    marks pictures of the simulator, ``taught`` is what another detector sees in them.
     """
 
     pictures: NDArray[np.uint8]
     objects: NDArray[np.float32]
     ignored: NDArray[np.float32]
     simulated: NDArray[np.bool_]
-    taught: NDArray[np.float32] | None = None
+    taught: Taught | None = None
 
 
 @dataclass(frozen=True)
@@ -127,9 +122,10 @@ class BatchSource:
         photos = [n for n, sample in enumerate(made) if sample.domain is Domain.PHOTO]
         if self.teacher is None or not photos:
             return batch
-        known = {n: self.teacher.scores(batch.pictures[n]) for n in photos}
-        taught = np.full((len(made), *next(iter(known.values())).shape), np.nan, np.float32)
-        taught[list(known)] = list(known.values())
+        known = [self.teacher.look(batch.pictures[n]) for n in photos]
+        taught = Taught.nothing(len(made), known[0].boxes.shape[1])
+        for n, of in zip(photos, known, strict=True):
+            taught.scores[n], taught.boxes[n] = of.scores[0], of.boxes[0]
         return batch._replace(taught=taught)
 
 
@@ -156,8 +152,10 @@ class Augmenter(NamedTuple):
             made = self._mosaic([pictures[number], *(alike[place] for place in others)])
         else:
             made = self._placed(pictures[number], self.crop)
-        relit = _relit(made.image, self.settings, rng)
-        return made._replace(image=_spoilt(relit, self.settings, rng))
+        image = _relit(made.image, self.settings, rng)
+        if made.domain is not Domain.SIMULATED:
+            image = _spoilt(image, self.settings, rng)
+        return made._replace(image=image)
 
     def _placed(self, picture: Labelled, crop: Size) -> Labelled:
         """Cut a part out of a picture, scaled and perhaps mirrored."""
@@ -276,9 +274,7 @@ def _spoilt(picture: Picture, settings: Augmentation, rng: np.random.Generator) 
     if blurred:
         made = cv2.GaussianBlur(made, (0, 0), rng.uniform(0.4, 1.6))
     if noisy:
-        # In a dark picture the noise of a bright one would hide whatever is labelled.
-        most = min(max(float(made[::8, ::8].mean()) / _BRIGHT, _LEAST_NOISE), 1.0)
-        noise = rng.normal(0.0, most * rng.uniform(2.0, 12.0), (*made.shape[:2], 1 if grey else 3))
+        noise = rng.normal(0.0, rng.uniform(2.0, 12.0), (*made.shape[:2], 1 if grey else 3))
         made = np.clip(made + noise, 0.0, 255.0).astype(np.uint8)
     if packed:
         quality = int(rng.integers(25, 90))

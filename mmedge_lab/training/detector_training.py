@@ -49,7 +49,7 @@ from mmedge_lab.training.fusion_settings import CAMERA_LEVELS, NARROW, VALIDATIO
 from mmedge_lab.training.network_export import export_detector
 from mmedge_lab.training.picture_set import PictureSet, open_pictures
 from mmedge_lab.training.picture_sources import CLASSES, SOURCES
-from mmedge_lab.training.teacher import Teacher
+from mmedge_lab.training.teacher import Taught, Teacher
 from mmedge_ros.adaptation.bundle_configurations import manifest_of
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.weights import sha256_of
@@ -61,6 +61,8 @@ _FORMAT = 3
 _WARM_UP, _LARGEST_GRADIENT, _AVERAGED_STEPS = 100, 10.0, 1000
 _PLAIN_SHARE = 5 / 16
 _LOADERS = 12  # threads that feed a GPU
+# Boxes are learned from another detector where it gives at least this score, and weigh so much.
+_LEAST_TAUGHT, _TAUGHT_BOXES = 0.2, 4.0
 # Depth, width and greatest number of channels of a YOLO26, by width: 0.34 M parameters take
 # 8 ms for a picture of 640 x 480 px on one core, as long as YOLOX-nano; 1.0 M take 15 ms.
 SCALES = {'narrow': (0.33, 0.125, 512), 'wide': (0.5, 0.1875, 768)}
@@ -83,9 +85,9 @@ class DetectorSettings:
     ``threads`` is part of it because sums depend on their order. ``precision`` is that of
     convolutions and what lies between them; weights, normalisation statistics and losses are
     float32 in any case. ``begun_with`` is the digest of the checkpoint whose network it begins
-    with, ``reminded_by`` that of the network whose scores of simulated pictures are learned beside
-    the labels (Li and Hoiem, ECCV 2016), and ``taught_by`` that of the one whose scores of photos
-    are, each '' if none.
+    with, ``reminded_by`` that of the network whose answers to simulated pictures are learned
+    beside the labels (Li and Hoiem, ECCV 2016), and ``taught_by`` that of the one whose answers to
+    photos are, each '' if none.
     """
 
     width: str = 'narrow'
@@ -193,17 +195,17 @@ def detector_training(
 
 
 def reminded(batch: Batch, before: Any, shown: Any) -> Batch:
-    """Add the scores that an earlier network gives to simulated pictures to what is taught."""
+    """Add what an earlier network sees in simulated pictures to what is taught."""
     import torch
 
     places = np.flatnonzero(batch.simulated)
     with torch.no_grad():
         answer = before(shown[torch.from_numpy(places).to(shown.device)])
-    scores = answer[0][:, 4:].float().transpose(1, 2).cpu().numpy()
-    taught = batch.taught
-    if taught is None:
-        taught = np.full((len(batch.pictures), *scores.shape[1:]), np.nan, np.float32)
-    taught[places] = scores
+    cells = answer[0].float().transpose(1, 2).cpu().numpy()
+    middles, halves, scores = cells[..., :2], cells[..., 2:4] / 2, cells[..., 4:]
+    taught = batch.taught or Taught.nothing(len(batch.pictures), cells.shape[1])
+    taught.scores[places] = scores
+    taught.boxes[places] = np.concatenate((middles - halves, middles + halves), axis=2)
     return batch._replace(taught=taught)
 
 
@@ -235,17 +237,37 @@ class DetectorLoss:
         device = output['scores'].device
         count, size = len(batch.pictures), batch.pictures.shape[:1:-1]
         weights = cell_weights(batch.ignored, count, cell_middles(size), self._classes)
-        self._taught = None
+        self._taught, of_boxes = None, 0.0
         if batch.taught is not None:
-            weights[~np.isnan(batch.taught)] = 1.0
-            self._taught = torch.from_numpy(np.nan_to_num(batch.taught)).to(device)
+            weights[~np.isnan(batch.taught.scores)] = 1.0
+            self._taught = torch.from_numpy(np.nan_to_num(batch.taught.scores)).to(device)
+            of_boxes = _TAUGHT_BOXES * self._box_loss(output, batch.taught, size)
         self._weights = torch.from_numpy(weights).to(device)
         targets = {
             'batch_idx': torch.from_numpy(batch.objects[:, 0].copy()),
             'cls': torch.from_numpy(batch.objects[:, 1:2].copy()),
             'bboxes': torch.from_numpy(_shares(batch.objects[:, 2:], size)),
         }
-        return self._loss(output, targets)[0].sum() / count
+        return self._loss(output, targets)[0].sum() / count + of_boxes
+
+    def _box_loss(self, output: Any, taught: Taught, size: tuple[int, int]) -> Any:
+        """Return how much boxes miss those that are taught with scores that count: 0 to 1."""
+        import torch
+
+        scores = np.nan_to_num(taught.scores).max(axis=2)
+        rows = np.nonzero(scores > _LEAST_TAUGHT)
+        cells = cell_middles(size)[rows[1]]
+        weights, middles, strides, wanted = (
+            torch.from_numpy(values).to(output['boxes'].device)
+            for values in (scores[rows], cells[:, :2], cells[:, 2:], taught.boxes[rows])
+        )
+        # Distances from the middle of the cell to the four sides, in cells.
+        sides = output['boxes'].transpose(1, 2)[rows] * strides
+        low, high = middles - sides[:, :2], middles + sides[:, 2:]
+        shared = (high.minimum(wanted[:, 2:]) - low.maximum(wanted[:, :2])).clamp(min=0).prod(1)
+        areas = (high - low).prod(1) + (wanted[:, 2:] - wanted[:, :2]).prod(1)
+        overlap = shared / (areas - shared).clamp(min=1.0)
+        return ((1.0 - overlap) * weights).sum() / weights.sum().clamp(min=1.0)
 
     def _class_loss(self, logits: Any, targets: Any) -> Any:
         from torch.nn.functional import binary_cross_entropy_with_logits

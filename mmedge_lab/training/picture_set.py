@@ -102,16 +102,20 @@ class PictureSet:
         )
 
     def drawn(self, rng: np.random.Generator) -> list[int]:
-        """Draw as many pictures as there are, all sources equally often.
+        """Draw as many pictures as there are: half of them simulated, other sources equally often.
 
-        All simulated ones are one source. None is drawn more than eight times over: the rest is
-        drawn from larger ones.
+        None is drawn more than eight times over: the rest is drawn from larger sources.
         """
         sizes = Counter(picture.source for picture in self.pictures)
+        left = shares = dict.fromkeys(sizes, 1)
+        if SIMULATION in shares:
+            shares[SIMULATION] = max(len(sizes) - 1, 1)
         order: list[int] = []
         # The smallest first: what they cannot give is shared by those that follow.
-        for place, (source, size) in enumerate(sorted(sizes.items(), key=lambda of: of[1])):
-            count = min((len(self) - len(order)) // (len(sizes) - place), _MOST_TIMES * size)
+        for source, size in sorted(sizes.items(), key=lambda of: of[1]):
+            share = shares[source] / sum(left.values())
+            left = {other: left[other] for other in left if other != source}
+            count = min(round((len(self) - len(order)) * share), _MOST_TIMES * size)
             own = [n for n, picture in enumerate(self.pictures) if picture.source == source]
             rounds = [rng.permutation(own).tolist() for _ in range(-(-count // len(own)))]
             order += [number for once in rounds for number in once][:count]

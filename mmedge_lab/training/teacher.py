@@ -1,4 +1,4 @@
-"""Another detector whose scores are learned beside the labels, as soft targets.
+"""Another detector, whose scores and boxes are learned beside the labels.
 
 It sees each picture just as the learner does, cut and spoilt (Hinton et al. 2015; Beyer et al.,
 CVPR 2022). Its weights stay where they are: only what it makes of these pictures is learned.
@@ -7,6 +7,7 @@ CVPR 2022). Its weights stay where they are: only what it makes of these picture
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,23 @@ from mmedge_lab.training.picture_sources import CLASSES
 from mmedge_ros.encoding.bundle.weights import sha256_of
 from mmedge_ros.encoding.class_words import known_class
 from mmedge_ros.encoding.detection_heads import YoloxHead, class_names, find_head
+
+
+class Taught(NamedTuple):
+    """What another detector says of each cell, in the order of `detector_training.cell_middles`.
+
+    ``scores`` (B, cells, classes) are NaN where it knows nothing, ``boxes`` (B, cells, 4) are
+    x0, y0, x1, y1 in px. Cells that learn a score alone would put boxes there that fit nobody.
+    """
+
+    scores: NDArray[np.float32]
+    boxes: NDArray[np.float32]
+
+    @classmethod
+    def nothing(cls, pictures: int, cells: int) -> Taught:
+        """Return what nobody has taught yet."""
+        boxes = np.zeros((pictures, cells, 4), np.float32)
+        return cls(np.full((pictures, cells, len(CLASSES)), np.nan, np.float32), boxes)
 
 
 class Teacher:
@@ -49,6 +67,7 @@ class Teacher:
             if not isinstance(head, YoloxHead):
                 raise ValueError(f'its output is {list(output.shape)}')
             names = class_names({}, head.classes, str(file))
+            self._decoded = head.decoded
         except Exception as err:  # onnx and its runtime have errors of their own, of any kind
             raise TrainingError(
                 f'{file} cannot teach ({str(err)[:200]}); name a YOLOX network as ONNX, such as '
@@ -60,16 +79,17 @@ class Teacher:
             if (label := known_class(name))
         }
 
-    def scores(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return the scores of all cells and classes, NaN for classes it does not know.
+    def look(self, picture: NDArray[np.uint8]) -> Taught:
+        """Return what it says of one picture; classes it does not know have no score.
 
         :param picture: (3, H, W) RGB, its sides multiples of 32
-        :return: (cells, classes) in the order of `detector_training.cell_middles`
         """
         output = self._run(picture)
-        taught = np.full((len(output), len(CLASSES)), np.nan, np.float32)
+        head = YoloxHead(picture.shape[:0:-1], output.shape[1] - 5, self._decoded)
+        taught = Taught.nothing(1, len(output))
         for place, column in self._columns.items():
-            taught[:, place] = output[:, 4] * output[:, column]
+            taught.scores[0, :, place] = output[:, 4] * output[:, column]
+        taught.boxes[0] = head.boxes(output, np.arange(len(output)))
         return taught
 
     def _run(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -65,7 +65,7 @@ class YoloxHead:
 
     def __init__(self, input_size: tuple[int, int], classes: int, decoded: bool) -> None:
         self.classes: int | None = classes
-        self._decoded = decoded
+        self.decoded = decoded
         corners, strides = [], []
         for stride in STRIDES:
             columns, rows = _cells(input_size, stride)
@@ -83,11 +83,15 @@ class YoloxHead:
         chosen = output[rows]
         classes = chosen[:, 5:].argmax(axis=1)
         scores = chosen[:, 4] * chosen[np.arange(len(rows)), 5 + classes]
+        return _select(self.boxes(chosen, rows), scores, classes, threshold, kept)
+
+    def boxes(self, chosen: FloatRows, rows: NDArray[np.intp]) -> FloatRows:
+        """Return x0, y0, x1, y1 (N, 4) in input pixels of the ``chosen`` ``rows`` (N,)."""
         centres, sizes = chosen[:, :2], chosen[:, 2:4]
-        if not self._decoded:
+        if not self.decoded:
             centres = (centres + self._corners[rows]) * self._strides[rows]
             sizes = np.exp(np.minimum(sizes, _LARGEST_LOG_SIZE)) * self._strides[rows]
-        return _select(_corners_of(centres, sizes), scores, classes, threshold, kept)
+        return _corners_of(centres, sizes)
 
 
 class UltralyticsHead:

@@ -130,3 +130,14 @@ def test_sources_are_drawn_equally_often_but_no_picture_nine_times(tmp_path: Pat
     assert (sum(middle), sum(large)) == (22, 22)
     assert set(middle) == {1, 2}
     assert set(large) == {0, 1}
+
+
+def test_half_of_an_epoch_is_simulated(tmp_path: Path) -> None:
+    for folder, count in (('ground', 4), ('air', 16), ('scenes', 20)):
+        for number in range(count):
+            write_picture(tmp_path / folder / 'images' / f'{number}.jpg')
+    (tmp_path / 'scenes' / 'index.json').write_text('{"simulator": 1}')
+    pictures = open_pictures(*(tmp_path / name for name in ('ground', 'air', 'scenes')))
+    drawn = pictures.drawn(np.random.default_rng(0))
+    counts = [sum(first <= n < last for n in drawn) for first, last in ((0, 4), (4, 20), (20, 40))]
+    assert counts == [10, 10, 20]
