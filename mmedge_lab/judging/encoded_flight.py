@@ -28,9 +28,9 @@ from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.object_memory import ObjectMemory
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
-from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.geometry.image_motion import Grey
 from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.sensor_rig import RigReport
 from mmedge_ros.geometry.transforms import StampedTransform
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
@@ -70,7 +70,7 @@ class EncodedFlight:
     """
 
     record: RunRecord
-    events: tuple[Unit | EgoReport, ...]
+    events: tuple[Unit | RigReport, ...]
     periods_ns: Mapping[str, int]
     transforms: Sequence[StampedTransform]
     camera: CameraModel | None

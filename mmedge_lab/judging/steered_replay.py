@@ -25,7 +25,7 @@ from mmedge_ros.core.data_types import (
 from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
-from mmedge_ros.geometry.ego_motion import EgoReport
+from mmedge_ros.geometry.sensor_rig import RigReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.replay import ReplayError
 from mmedge_ros.replay.offline_replay import OfflineReplay
@@ -132,7 +132,10 @@ class SteeredReplay(OfflineReplay):
         self._period_ns = round(NS_PER_S / rate)
 
     def _arrive(
-        self, now_ns: int, arrival: Unit | EgoReport, received: Iterator[Unit | EgoReport]
+        self,
+        now_ns: int,
+        arrival: Unit | RigReport,
+        received: Iterator[Unit | RigReport],
     ) -> None:
         if not self.configurations:
             self._begin(now_ns)

@@ -29,7 +29,6 @@ from mmedge_ros.core.data_types import (
 )
 from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.encoding import EncodingError
-from mmedge_ros.geometry.ego_motion import EgoReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
 from mmedge_ros.replay.offline_session import enter_geometry
@@ -115,14 +114,14 @@ class _ScheduledReplay:
         for encoding in schedule.encodings:
             use = Use(*encoding.unit, encoding.level)
             self._encodings.setdefault(use, []).append(encoding)
-        self._ego = deque(event for event in flight.events if isinstance(event, EgoReport))
+        self._ego = deque(event for event in flight.events if not isinstance(event, Unit))
 
     def decide(self, planned: PlannedDecision) -> Decision:
         """Return the decision that was planned."""
         pipeline, end_ns = self._pipeline, planned.window_end_ns
         while self._ego and self._ego[0].available_ns <= planned.decide_ns:
             ego = self._ego.popleft()
-            pipeline.rig.add_ego_state(ego.state, ego.frame_id, ego.base_frame)
+            pipeline.rig.enter(ego)
         pipeline.assembler.drop_until(end_ns)
         # The window closes as on an idle machine; the schedule says when it really did.
         look_ns = end_ns + pipeline.assembler.look_delay_ns

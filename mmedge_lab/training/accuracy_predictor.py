@@ -33,7 +33,6 @@ from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.bundle_files import enter_section, file_entry
 from mmedge_lab.training.checkpoint import work_beside
 from mmedge_lab.training.flight_works import Arrays, FlightArrays, FlightBeginning
-from mmedge_lab.training.gate_loop import Measured, cached_source
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.adaptation.accuracy_predictor import Indicators, bundle_accuracy
 from mmedge_ros.adaptation.bundle_configurations import bundle_space, manifest_of
@@ -61,11 +60,8 @@ from mmedge_ros.core.data_types import (
 )
 from mmedge_ros.core.device_profile import PROBABILITIES
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
 from mmedge_ros.report.accuracy_samples import STREAM_STEP_NS, stream_samples
 from mmedge_ros.report.report_files import write_files
-from mmedge_ros.windows.skip_control import SkipParameters
 
 # All rates of the camera; of the radar's the ends, as it matters little and in between is between.
 LEARNT_RATES = {CAMERA: (10.0, 20.0, 30.0), RADAR: (5.0, 20.0)}
@@ -125,14 +121,10 @@ def flight_windows(
     last_ns = max(event.stamp_ns for event in flight.events if isinstance(event, Unit))
     count = max((last_ns - begin_ns) // _WINDOW_NS, 0)
     networks = bundle.networks()
-    measured: dict[str, Measured] = {}
     courses = []
     for index in range(len(space)):
         parts = space.parts(index)
-        if networks is None:
-            pipeline = caching_pipeline(measured.setdefault(parts[0].level, {}))
-        else:
-            pipeline = bundle.pipeline(FUSION, networks)
+        pipeline = bundle.pipeline(FUSION, networks)
         record = replay_encoded(flight, pipeline, Configuration(1, 0, parts), bundle.profile)
         courses.append(course_of(record, truth, begin_ns, count))
         on_share((index + 1) / len(space))
@@ -202,14 +194,6 @@ def _known(record: RunRecord, begin_ns: int, count: int) -> FloatArray:
                 scene.encoded(what)
         rows.append(scene.now)
     return np.array(rows, np.float64).reshape(-1, len(Indicators._fields))
-
-
-def caching_pipeline(measured: Measured) -> PerceptionPipeline:
-    """Return decision fusion that caches the measurements of units of one level."""
-    parameters = PipelineParameters(
-        strategy=DECISION, updates=False, skipping=SkipParameters(delta=0.0)
-    )
-    return PerceptionPipeline(parameters, measure=cached_source(parameters.fusion, measured))
 
 
 def collect(

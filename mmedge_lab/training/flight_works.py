@@ -18,7 +18,7 @@ from mmedge_lab.training import Report, TrainingError
 from mmedge_lab.training.checkpoint import whole_folder
 from mmedge_lab.worker_processes import OnShare
 from mmedge_ros.core.data_types import NS_PER_S, Unit
-from mmedge_ros.geometry.ego_motion import EgoReport
+from mmedge_ros.geometry.sensor_rig import RigReport
 from mmedge_ros.replay.recording import Recording
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
@@ -120,7 +120,7 @@ class FlightBeginning(Recording):
         super().__init__(path)
         self._length_ns = round(seconds * NS_PER_S)
 
-    def events(self) -> Iterator[Unit | EgoReport]:
+    def events(self) -> Iterator[Unit | RigReport]:
         end_ns: int | None = None
         for event in super().events():
             if end_ns is None and self._length_ns and isinstance(event, Unit):

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,18 +17,11 @@ from mmedge_ros.core.data_types import (
     NS_PER_S,
     Configuration,
     Decision,
-    Measurement,
-    UnitKey,
 )
 from mmedge_ros.core.device_profile import DeviceProfile
 from mmedge_ros.core.run_record import RunRecord
-from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.pipeline.fusion_strategy import gated_pipeline
-from mmedge_ros.pipeline.perception_pipeline import (
-    MeasurementSource,
-    PerceptionPipeline,
-    decision_fusion_source,
-)
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
 from mmedge_ros.report.accuracy_samples import (
     STREAM_STEP_NS,
@@ -38,8 +31,6 @@ from mmedge_ros.report.accuracy_samples import (
 )
 from mmedge_ros.report.mot_metrics import MINIMUM_IOU
 from mmedge_ros.report.truth_matching import Mask
-from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters
-from mmedge_ros.tracking.pairing import PairedUnits
 from mmedge_ros.windows import SkippingError
 from mmedge_ros.windows.box_loss import decision_loss
 from mmedge_ros.windows.early_decision import Gating
@@ -48,11 +39,6 @@ from mmedge_ros.windows.gate import EarlyDecisionClassifier
 from mmedge_ros.windows.gate_features import GateFeatures
 from mmedge_ros.windows.skip_control import SkipControl
 
-# What a picture and the scans paired with it say of people does not depend on the tracks, and
-# is more than half of the work of decision fusion.
-# By units, frame, and the newest odometry where the units are newer still.
-_Key: TypeAlias = tuple[UnitKey | None, tuple[UnitKey, ...], str, int | None]
-Measured: TypeAlias = dict[_Key, list[Measurement]]
 # A person who has been in view this long without a break is held. Published boxes are late: half
 # of the IoU that counts at their own time is enough.
 _HELD_NS = NS_PER_S
@@ -178,7 +164,6 @@ class FlightLoop:
     def __init__(self, flight: EncodedFlight, settings: LoopSettings) -> None:
         self.flight = flight
         self.settings = settings
-        self._measured: Measured = {}
 
     @cached_property
     def reference(self) -> ReferenceRun:
@@ -218,12 +203,10 @@ class FlightLoop:
 
     def _replayed(self, gating: Gating | None) -> RunRecord:
         s, fusion = self.settings, self.settings.make_fusion()
-        # Feature fusion makes something else of a picture in each window.
-        source = cached_source(s.pipeline.fusion, self._measured) if fusion is None else None
         if gating is None:
-            pipeline = PerceptionPipeline(s.pipeline, fusion, measure=source)
+            pipeline = PerceptionPipeline(s.pipeline, fusion)
         else:
-            pipeline = gated_pipeline(gating, s.pipeline, fusion, source)
+            pipeline = gated_pipeline(gating, s.pipeline, fusion)
         return replay_encoded(self.flight, pipeline, s.configuration, s.profile)
 
 
@@ -254,28 +237,3 @@ def held_people(samples: PersonSamples) -> Mask:
                 since_ns = now_ns
             before_ns = now_ns
     return held
-
-
-def cached_source(parameters: DecisionFusionParameters, memory: Measured) -> MeasurementSource:
-    """Return decision fusion that looks into ``memory`` first.
-
-    The memory is shared by pipelines that replay one flight in one configuration. Feature fusion
-    makes something else of a picture in each window: it must not be given one.
-    """
-    source = decision_fusion_source(parameters)
-
-    def measure(units: PairedUnits, rig: SensorRig) -> list[Measurement]:
-        ego_ns = rig.newest_ego_ns
-        members = [*units.scans, *([units.camera] if units.camera is not None else [])]
-        is_settled = ego_ns is None or ego_ns >= max(unit.stamp_ns for unit in members)
-        key = (
-            None if units.camera is None else units.camera.key,
-            tuple(scan.key for scan in units.scans),
-            rig.frame_id,
-            None if is_settled else ego_ns,
-        )
-        if key not in memory:
-            memory[key] = source(units, rig)
-        return memory[key]
-
-    return measure

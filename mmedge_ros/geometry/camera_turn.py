@@ -1,4 +1,4 @@
-"""How pixels move when the camera turns."""
+"""Where the camera looks, what it shows of a body, and how pixels move when it turns."""
 
 from __future__ import annotations
 
@@ -14,18 +14,35 @@ from mmedge_ros.geometry.sensor_poses import SensorGeometry
 _LEAST_DEPTH = 0.1
 
 
+# Height of a standing body, m.
+_BODY = 1.7
+
+
 class CameraView(NamedTuple):
-    """A camera and where it looks: ``rotation`` (3, 3) maps optical to tracking coordinates."""
+    """A camera and where it looks: ``rotation`` (3, 3) maps optical to tracking coordinates.
+
+    It is at ``position`` (3,) m.
+    """
 
     camera: CameraModel
     rotation: FloatArray
+    position: FloatArray = np.zeros(3)
+
+    def shown_heights(self, points: FloatArray) -> FloatArray:
+        """Return how tall (px) bodies around points (N, 3) are; 0 for those not in the picture."""
+        optical = (points - self.position) @ self.rotation
+        _, in_view = self.camera.project(optical)
+        depths = np.where(in_view, optical[:, 2], np.inf)
+        heights: FloatArray = _BODY * float(self.camera.k[1, 1]) / depths
+        return heights
 
 
 def view_of(geometry: SensorGeometry) -> CameraView | None:
     """Return the view of the camera of sensors; None without a calibration."""
     if geometry.camera is None:
         return None
-    return CameraView(geometry.camera, geometry.camera_pose.rotation)
+    pose = geometry.camera_pose
+    return CameraView(geometry.camera, pose.rotation, pose.translation)
 
 
 def turned_pixels(pixels: FloatArray, before: CameraView, after: CameraView) -> FloatArray:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
-from mmedge_ros.core.data_types import CAMERA, RADAR
+import numpy as np
+
+from mmedge_ros.core.data_types import CAMERA, RADAR, FloatArray
 from mmedge_ros.geometry import GeometryError
-from mmedge_ros.geometry.ego_motion import ODOMETRY_FRAME, EgoMotion, EgoState, carried
+from mmedge_ros.geometry.ego_motion import (
+    ODOMETRY_FRAME,
+    EgoMotion,
+    EgoReport,
+    EgoState,
+    carried,
+)
 from mmedge_ros.geometry.projection import CameraModel
+from mmedge_ros.geometry.rangefinder import HeightReport
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, SensorGeometry, resolve_geometry
 from mmedge_ros.geometry.transforms import StampedTransform, TransformTree, prefixed, with_prefix
 
@@ -16,6 +27,12 @@ _ASSUMED = (
     'no camera calibration: a lens of 53 degrees across the picture is assumed, so that places '
     'and speeds by the camera alone are guesses'
 )
+RigReport: TypeAlias = EgoReport | HeightReport
+
+# Of some seconds.
+_MOST_HEIGHTS = 500
+# A beam looks down if its lowest part (cosine of 45 degrees) does.
+_DOWN = 0.7
 
 
 class SensorRig:
@@ -34,6 +51,7 @@ class SensorRig:
         self._frames: dict[str, str] = {}
         self._geometry: SensorGeometry | None = None
         self._ego = EgoMotion()
+        self._heights: deque[HeightReport] = deque(maxlen=_MOST_HEIGHTS)
 
     @property
     def geometry(self) -> SensorGeometry:
@@ -95,6 +113,13 @@ class SensorRig:
             edge = with_prefix(transform, self.prefix)
             self._tree.add(edge.parent, edge.child, edge.transform)
 
+    def enter(self, report: RigReport) -> None:
+        """Enter what odometry or a rangefinder says."""
+        if isinstance(report, HeightReport):
+            self._heights.append(report)
+        else:
+            self.add_ego_state(report.state, report.frame_id, report.base_frame)
+
     def add_ego_state(self, state: EgoState, frame_id: str, base_frame: str) -> None:
         """Enter how the drone moves: the pose of ``base_frame`` in ``frame_id``.
 
@@ -117,6 +142,33 @@ class SensorRig:
         if any(self._frames.get(modality) != frame for modality, frame in named.items()):
             self._frames.update(named)
             self._geometry = None
+
+    def ground_points(self, after_ns: int, until_ns: int) -> FloatArray:
+        """Return where beams of rangefinders met the ground (N, 3) in that time.
+
+        Beams that do not look down, and those of frames that nobody knows, are left out.
+        """
+        points = []
+        for report in self._heights:
+            ego = self._ego.at(report.stamp_ns) if after_ns < report.stamp_ns <= until_ns else None
+            if ego is None:
+                continue
+            origin, beam = ego.pose.translation, -ego.pose.rotation[:, 2]
+            if report.is_level:
+                beam = np.array([0.0, 0.0, -1.0])
+            elif report.frame_id:
+                frame = prefixed(self.prefix, report.frame_id)
+                try:
+                    mount = self._tree.lookup(self._ego.base_frame, frame)
+                except GeometryError:
+                    if not report.looks_down:
+                        continue
+                else:
+                    origin = ego.pose.apply(mount.translation)
+                    beam = ego.pose.rotate(mount.rotation[:, 0])
+            if beam[2] < -_DOWN:
+                points.append(origin + report.distance * beam)
+        return np.array(points).reshape(-1, 3)
 
     def geometry_at(self, stamp_ns: int) -> SensorGeometry:
         """Return sensor poses in the tracking frame at one instant."""

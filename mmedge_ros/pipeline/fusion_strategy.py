@@ -10,7 +10,7 @@ from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.bundle.default_model import default_detector
 from mmedge_ros.encoding.bundle.model_bundle import ModelBundle, is_bundle, load_bundle
 from mmedge_ros.encoding.picture_drift import PictureDrift, read_usual_pictures
-from mmedge_ros.pipeline.perception_pipeline import MeasurementSource, PerceptionPipeline
+from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, FEATURE, PipelineParameters
 from mmedge_ros.tracking.noise_scale import USUAL_SCALE, is_fitted, read_noise_scale
 from mmedge_ros.tracking.score_calibration import ScoreCalibration
@@ -86,7 +86,6 @@ def gated_pipeline(
     gating: Gating,
     parameters: PipelineParameters | None = None,
     fusion: FeatureFusion | None = None,
-    measure: MeasurementSource | None = None,
     noise_scale: float = 1.0,
     drift: PictureDrift | None = None,
 ) -> PerceptionPipeline:
@@ -98,7 +97,6 @@ def gated_pipeline(
         p,
         fusion,
         early_decision=early,
-        measure=measure,
         noise_scale=noise_scale,
         drift=drift,
     )

@@ -29,6 +29,7 @@ from mmedge_ros.core.data_types import (
 )
 from mmedge_ros.encoding.picture_drift import PictureDrift
 from mmedge_ros.geometry.camera_turn import view_of
+from mmedge_ros.geometry.ground_plane import GroundPlane
 from mmedge_ros.geometry.sensor_rig import SensorRig
 from mmedge_ros.pipeline.fused_pictures import FusedPictures
 from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
@@ -60,20 +61,26 @@ _MOST_OVERLAP = 20
 _STEP_MARGIN_NS = 5_000_000
 
 
-# Where measurements come from: units that belong together, and where the sensors are.
-MeasurementSource: TypeAlias = Callable[[PairedUnits, SensorRig], list[Measurement]]
+# Where measurements come from: units that belong together, where the sensors are, and the ground.
+MeasurementSource: TypeAlias = Callable[[PairedUnits, SensorRig, GroundPlane], list[Measurement]]
 
 
 def decision_fusion_source(parameters: DecisionFusionParameters) -> MeasurementSource:
     """Return decision fusion as a source of measurements."""
 
-    def measure(units: PairedUnits, rig: SensorRig) -> list[Measurement]:
+    def measure(units: PairedUnits, rig: SensorRig, ground: GroundPlane) -> list[Measurement]:
+        ego = rig.ego_at(units.stamp_ns)
+        at = None if ego is None else (units.stamp_ns, ego.pose.translation)
+        if at:
+            ground.learn_points(*at, rig.ground_points(ground.learned_ns, units.stamp_ns))
         return fuse_detections(
             units.camera,
             units.scans,
             rig.geometry_at(units.stamp_ns),
             parameters,
             [rig.geometry_at(scan.stamp_ns) for scan in units.scans],
+            ground.view(*at) if at else None,
+            lambda readings: ground.learn(*at, *readings) if at else None,
         )
 
     return measure
@@ -128,7 +135,7 @@ class PerceptionPipeline:
         tracker = Tracker(p.tracking(feature_fusion is not None), noise_scale)
         self.tracker = UnitTracker(
             tracker,
-            lambda units: source(units, rig),
+            lambda units, ground: source(units, rig, ground),
             p.pairing,
             p.lag,
             lambda stamp_ns: view_of(rig.geometry_at(stamp_ns)),

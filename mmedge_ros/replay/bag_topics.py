@@ -15,6 +15,8 @@ COMPRESSED_IMAGE = 'sensor_msgs/msg/CompressedImage'
 CAMERA_INFO = 'sensor_msgs/msg/CameraInfo'
 POINT_CLOUD = 'sensor_msgs/msg/PointCloud2'
 ODOMETRY = 'nav_msgs/msg/Odometry'
+RANGE = 'sensor_msgs/msg/Range'
+PX4_HEIGHTS = ('px4_msgs/msg/DistanceSensor', 'px4_msgs/msg/VehicleLocalPosition')
 TF_MESSAGE = 'tf2_msgs/msg/TFMessage'
 
 _TRANSPORT_SUFFIX = '/compressed'
@@ -26,7 +28,8 @@ _MOST_NAMED = 4
 class SensorTopics(NamedTuple):
     """Names of the topics that matter; None where the recording has none.
 
-    ``added`` are the modalities beside camera and radar, each with its topic.
+    ``added`` are the modalities beside camera and radar, each with its topic. ``ranges`` are the
+    topics of rangefinders, and ``px4_heights`` what PX4 says of the height above the ground.
     """
 
     camera: str | None
@@ -35,6 +38,8 @@ class SensorTopics(NamedTuple):
     odometry: str | None
     compressed: bool
     added: tuple[tuple[str, str], ...] = ()
+    ranges: tuple[str, ...] = ()
+    px4_heights: tuple[str, ...] = ()
 
 
 def choose_topics(
@@ -76,6 +81,8 @@ def choose_topics(
         odometry=_choose(recorded, (ODOMETRY,), odometry, 'odometry'),
         compressed=chosen_camera is not None and names[chosen_camera] == COMPRESSED_IMAGE,
         added=added,
+        ranges=tuple(t.name for t in recorded if t.msgtype == RANGE),
+        px4_heights=tuple(t.name for t in recorded if t.msgtype in PX4_HEIGHTS),
     )
 
 

@@ -33,7 +33,7 @@ from mmedge_ros.core.run_record import RunRecord, UnitCounts, count_failure
 from mmedge_ros.encoding import EncodingError
 from mmedge_ros.encoding.track_recogniser import Recognised, TrackRecogniser
 from mmedge_ros.encoding.unit_encoder import UnitEncoder
-from mmedge_ros.geometry.ego_motion import EgoReport
+from mmedge_ros.geometry.sensor_rig import RigReport
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.unit_intake import Admitted, UnitIntake, receipt_of
 from mmedge_ros.sensing import SensingError
@@ -91,7 +91,7 @@ class OfflineReplay:
         self._last_arrival_ns = 0
         self._exhausted = False
 
-    def run(self, received: Iterator[Unit | EgoReport]) -> None:
+    def run(self, received: Iterator[Unit | RigReport]) -> None:
         """Play units and odometry in the order they were received; let the graph finish."""
         self._feed(received)
         while self._events:
@@ -146,7 +146,7 @@ class OfflineReplay:
     def _at(self, now_ns: int, action: Callable[..., None], *arguments: Any) -> None:
         heapq.heappush(self._events, (now_ns, next(self._order), action, arguments))
 
-    def _feed(self, received: Iterator[Unit | EgoReport]) -> None:
+    def _feed(self, received: Iterator[Unit | RigReport]) -> None:
         """Schedule the next arrival only, so that the bag is never in memory as a whole."""
         arrival = next(received, None)
         if arrival is None:
@@ -155,12 +155,15 @@ class OfflineReplay:
             self._at(arrival.available_ns, self._arrive, arrival, received)
 
     def _arrive(
-        self, now_ns: int, arrival: Unit | EgoReport, received: Iterator[Unit | EgoReport]
+        self,
+        now_ns: int,
+        arrival: Unit | RigReport,
+        received: Iterator[Unit | RigReport],
     ) -> None:
         if isinstance(arrival, Unit):
             self._take_unit(now_ns, arrival)
         else:
-            self.pipeline.rig.add_ego_state(arrival.state, arrival.frame_id, arrival.base_frame)
+            self.pipeline.rig.enter(arrival)
         self._feed(received)
 
     def _take_unit(self, now_ns: int, unit: Unit) -> None:

@@ -48,6 +48,7 @@ def playback_sources(topics: SensorTopics) -> dict[str, PlaybackSource]:
         'camera_info': PlaybackSource(topics.camera_info or '', ''),
         RADAR: PlaybackSource(topics.radar or '', RADAR),
         'odometry': PlaybackSource(topics.odometry or '', ''),
+        'rangefinder': PlaybackSource(next(iter(topics.ranges), ''), ''),
         **{modality: PlaybackSource(topic, modality) for modality, topic in topics.added},
     }
     return {name: source for name, source in named.items() if source.topic}

@@ -20,7 +20,9 @@ from mmedge_ros.geometry.ego_motion import (
     EgoReport,
     ego_states_from_transforms,
 )
+from mmedge_ros.geometry.rangefinder import HeightReport, height_from_px4, height_from_range
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME
+from mmedge_ros.geometry.sensor_rig import RigReport
 from mmedge_ros.pipeline.unit_intake import acquisition_trail, plausible_stamp
 from mmedge_ros.replay import BagError, ReplayError
 from mmedge_ros.replay.bag import Bag, BagMessage, stamp_of
@@ -167,8 +169,8 @@ class Recording:
         """Return every unit once, by its available time; see `events`."""
         return (event for event in self.events() if isinstance(event, Unit))
 
-    def events(self) -> Iterator[Unit | EgoReport]:
-        """Return units, each once, and odometry by the time they were received.
+    def events(self) -> Iterator[Unit | RigReport]:
+        """Return units, each once, odometry and rangefinders by the time they were received.
 
         Damaged and repeated messages are noted and left out.
         """
@@ -176,10 +178,15 @@ class Recording:
         self._repeated = RepeatedMessages()
         modalities = {s.topic: s.modality for s in self.sources.values() if s.modality}
         ego_topics = self._ego_topics
+        heights = (*self.topics.ranges, *self.topics.px4_heights)
         sequences: Counter[str] = Counter()
-        for message in self.bag.messages([*modalities, *ego_topics]):
+        for message in self.bag.messages([*modalities, *ego_topics, *heights]):
             if message.topic in ego_topics:
                 yield from self._ego_reports(message)
+                continue
+            if message.topic in heights:
+                if (height := self._height(message)) is not None:
+                    yield height
                 continue
             if self._is_repeated(message):
                 continue
@@ -277,6 +284,16 @@ class Recording:
         except (BagError, GeometryError) as err:
             self._note_damage(message.topic, f'odometry not used: {err}')
             return []
+
+    def _height(self, message: BagMessage) -> HeightReport | None:
+        try:
+            content = self.bag.deserialize(message)
+            if message.topic in self.topics.ranges:
+                return height_from_range(content, message.log_ns, message.topic)
+            return height_from_px4(content, message.log_ns)
+        except (BagError, GeometryError, AttributeError) as err:
+            self._note_damage(message.topic, f'height not used: {err}')
+            return None
 
     def _note_damage(self, topic: str, text: str) -> None:
         """Keep the first of a topic in full and count the others."""

@@ -18,8 +18,9 @@ _BODY_RADIUS = 0.25
 class PlacedBoxes(NamedTuple):
     """Detections (N) with rays (N, 3), distances (N,), and optical depth per distance (N,).
 
-    ``corners`` (N, 4) are those of their boxes; ``cut`` (N,) are boxes at the edge; ``names`` (N)
-    are those of the detections.
+    ``corners`` (N, 4) are those of their boxes; ``cut`` (N,) are boxes at the upper or lower edge,
+    ``cut_below`` (N,) those at the lower; ``feet`` (N, 3) are rays to the middle of their lower
+    edges; ``names`` (N) are those of the detections.
     """
 
     detections: tuple[Detection, ...]
@@ -28,12 +29,14 @@ class PlacedBoxes(NamedTuple):
     distances: FloatArray
     cosines: FloatArray
     cut: NDArray[np.bool_]
+    cut_below: NDArray[np.bool_]
+    feet: FloatArray
     names: tuple[DetectionKey, ...] = ()
 
     @staticmethod
     def nothing() -> PlacedBoxes:
-        none = np.zeros(0)
-        return PlacedBoxes((), np.zeros((0, 4)), np.zeros((0, 3)), none, none, np.zeros(0, bool))
+        none, rays, never = np.zeros(0), np.zeros((0, 3)), np.zeros(0, bool)
+        return PlacedBoxes((), np.zeros((0, 4)), rays, none, none, never, never, rays)
 
 
 def place_boxes(
@@ -62,7 +65,7 @@ def place_boxes(
     cosines = optical[: len(usable), 2]
     # A poor calibration may have no ray for the edge of the picture.
     keep = np.isfinite(distances) & (cosines > 0.0)
-    cut = (y0 <= 2.0) | (y1 >= camera.height - 2.0)
+    cut_below = y1 >= camera.height - 2.0
     kept = np.flatnonzero(keep).tolist()
     return PlacedBoxes(
         tuple(usable[i] for i in kept),
@@ -70,7 +73,9 @@ def place_boxes(
         centre[keep],
         distances[keep],
         cosines[keep],
-        cut[keep],
+        (cut_below | (y0 <= 2.0))[keep],
+        cut_below[keep],
+        bottom[keep],
         tuple(DetectionKey(unit_sequence, places[i]) for i in kept),
     )
 

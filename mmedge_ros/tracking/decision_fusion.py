@@ -9,11 +9,10 @@ measurements.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from statistics import median
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +20,23 @@ from numpy.typing import NDArray
 from mmedge_ros.core.data_types import (
     CAMERA,
     RADAR,
-    Detection,
     FloatArray,
     Measurement,
     UnitFeatures,
 )
 from mmedge_ros.core.parameter import parameter
+from mmedge_ros.geometry.ground_plane import GroundView
 from mmedge_ros.geometry.rotations import ray_covariances
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 from mmedge_ros.tracking.box_placement import PlacedBoxes, place_boxes
+from mmedge_ros.tracking.box_ranges import (
+    GroundReadings,
+    RangeReading,
+    feet_of,
+    ground_readings,
+    range_of_box,
+    with_ground,
+)
 from mmedge_ros.tracking.return_placement import PlacedReturns, cluster_returns, place_returns
 
 RADAR_ONLY_LABEL = 'moving'
@@ -43,7 +50,8 @@ _SIZE_ERROR = 0.08
 _NO_MEASURE = 0.2
 # Beyond that many deviations, squared, a range is impossible enough.
 _MOST_APART = 50.0
-_SQRT2 = math.sqrt(2.0)
+# How far returns may lie above or below the middle of a body, m.
+_UPRIGHT = 0.4
 
 
 @dataclass(frozen=True)
@@ -77,10 +85,10 @@ class DecisionFusionParameters:
     # Returns closer than this (m) belong to one moving cluster: a body with its arms.
     link_distance: float = 0.7
     # Smaller clusters are taken for noise.
-    cluster_size: int = 2
+    cluster_size: int = 1
     # Bearing errors (rad) of a radar-only cluster: boards have few antennas across, fewer upright.
-    azimuth_deviation: float = 0.08
-    elevation_deviation: float = 0.2
+    azimuth_deviation: float = 0.03
+    elevation_deviation: float = 0.1
 
 
 def fuse_detections(
@@ -89,6 +97,8 @@ def fuse_detections(
     geometry: SensorGeometry,
     parameters: DecisionFusionParameters,
     scan_geometries: Sequence[SensorGeometry] | None = None,
+    ground: GroundView | None = None,
+    on_ground: Callable[[GroundReadings], None] = lambda _: None,
 ) -> list[Measurement]:
     """Fuse one camera unit with the radar scans that go with it; either may be absent.
 
@@ -96,9 +106,13 @@ def fuse_detections(
 
     :param geometry: the sensors' poses at that instant
     :param scan_geometries: their poses at each scan's stamp, on a drone that moves
+    :param ground: what people stand on, where that is known
+    :param on_ground: is told what boxes say of it
     """
     at_ns = camera.stamp_ns if camera is not None else max(s.stamp_ns for s in scans)
-    returns = place_returns(scans, at_ns, geometry, parameters.moving_speed, scan_geometries)
+    returns = place_returns(
+        scans, at_ns, geometry, parameters.moving_speed, scan_geometries, ground
+    )
     boxes = PlacedBoxes.nothing()
     if camera is not None and geometry.camera is not None:
         boxes = place_boxes(
@@ -108,13 +122,32 @@ def fuse_detections(
             parameters.person_height,
             camera.sequence,
         )
+    seen = by_size = _ranges_by_size(boxes, parameters)
+    feet = None
+    if ground is not None and geometry.camera is not None and by_size:
+        eye = geometry.camera_pose.translation
+        feet = feet_of(boxes, eye, ground, float(geometry.camera.k[1, 1]))
+        seen = with_ground(by_size, boxes, feet, ground)
     inside = returns.inside(boxes.corners)
-    owner = _owners(boxes, returns, inside, parameters)
-    measurements = _measure_boxes(at_ns, boxes, returns, owner, geometry, parameters)
+    owner = _owners(boxes, seen, returns, inside, parameters)
+    echoes = {
+        i: _range_of_returns(returns, owner == i, parameters)
+        for i in sorted(set(owner.tolist()) - {-1})
+    }
+    odds = {i: _odds(echo.distance, seen[i], parameters) for i, echo in echoes.items()}
+    measurements = _measure_boxes(at_ns, boxes, seen, echoes, odds, geometry, parameters)
+    if feet is not None and camera is not None and not camera.followed:
+        own = {i: echo for i, echo in echoes.items() if odds[i] > 0.0}
+        on_ground(ground_readings(boxes, feet, by_size, own))
     if camera is not None and camera.followed:
         measurements = [_repeated(measurement) for measurement in measurements]
     free = returns.select(np.asarray(~inside.any(axis=0)))
-    return measurements + _measure_clusters(at_ns, free, geometry, parameters)
+    return measurements + _measure_clusters(at_ns, free, geometry, parameters, ground)
+
+
+def _ranges_by_size(boxes: PlacedBoxes, p: DecisionFusionParameters) -> list[RangeReading]:
+    by_height = zip(boxes.detections, boxes.distances.tolist(), boxes.cut.tolist(), strict=True)
+    return [range_of_box(*box, p.box_deviation, p.height_deviation) for box in by_height]
 
 
 def _repeated(measurement: Measurement) -> Measurement:
@@ -124,19 +157,22 @@ def _repeated(measurement: Measurement) -> Measurement:
 
 def _owners(
     boxes: PlacedBoxes,
+    seen: Sequence[RangeReading],
     returns: PlacedReturns,
     inside: NDArray[np.bool_],
     p: DecisionFusionParameters,
 ) -> NDArray[np.intp]:
-    """Give each return to the box whose height agrees best with its depth; -1 to none.
+    """Give each return to the box whose range agrees best with its own; -1 to none.
 
     Boxes of people who walk behind each other overlap, and depth keeps them apart.
 
+    :param seen: ranges of the N boxes
     :param inside: (N, M) which of the M returns lie inside which of the N boxes
     """
     if not inside.any():
         return np.full(len(returns.positions), -1, np.intp)
-    ratio = np.maximum(returns.depths, 1e-3) / (boxes.distances * boxes.cosines)[:, None]
+    distances = np.array([reading.distance for reading in seen])
+    ratio = np.maximum(returns.distances, 1e-3) / distances[:, None]
     # Of a cut body only a part is in the picture: the person is closer than it seems.
     nearest = p.range_agreement * np.where(boxes.cut, 2.0, 1.0)
     fits = inside & (ratio <= p.range_agreement) & (ratio >= (1.0 / nearest)[:, None])
@@ -149,8 +185,9 @@ def _owners(
 def _measure_boxes(
     at_ns: int,
     boxes: PlacedBoxes,
-    returns: PlacedReturns,
-    owner: NDArray[np.intp],
+    seen: Sequence[RangeReading],
+    echoes: Mapping[int, RangeReading],
+    odds: Mapping[int, float],
     geometry: SensorGeometry,
     p: DecisionFusionParameters,
 ) -> list[Measurement]:
@@ -158,76 +195,41 @@ def _measure_boxes(
 
     The returns may be another object's. Then what the picture says holds, and the tracker, which
     knows where the object was, weighs one against the other.
+
+    :param seen: ranges of the N boxes by the picture
+    :param echoes: those by returns, of some of them, each with its ``odds``
     """
     count = len(boxes.detections)
-    by_height = zip(boxes.detections, boxes.distances.tolist(), boxes.cut.tolist(), strict=True)
-    seen = [_range_of_box(*box, p) for box in by_height]
-    at = sorted(set(owner.tolist()) - {-1})
-    echoes = [_range_of_returns(returns, owner == i, float(boxes.cosines[i]), p) for i in at]
-    odds = [_odds(echo.distance, seen[i], p) for i, echo in zip(at, echoes, strict=True)]
-    places = [*range(count), *at]
+    places = [*range(count), *echoes]
     placed = _at_ranges(
-        at_ns, boxes, places, [*seen, *echoes], [*[0.0] * count, *odds], geometry, p
+        at_ns,
+        boxes,
+        places,
+        [*seen, *echoes.values()],
+        [*[0.0] * count, *odds.values()],
+        geometry,
+        p,
     )
     measurements = placed[:count]
-    for i, by_radar in zip(at, placed[count:], strict=True):
+    for i, by_radar in zip(echoes, placed[count:], strict=True):
         measurements[i] = by_radar
     return measurements
-
-
-class _RangeReading(NamedTuple):
-    """A range (m) and where it is from; its errors that are new, and that last (m); m/s."""
-
-    source: str
-    distance: float
-    deviation: float
-    lasting: float
-    speed: float = math.nan
-    height_deviation: float = math.nan
-
-    @property
-    def total(self) -> float:
-        return math.hypot(self.deviation, self.lasting)
-
-
-def _range_of_box(
-    detection: Detection, by_height: float, is_cut: bool, p: DecisionFusionParameters
-) -> _RangeReading:
-    """How far away a detection is without a look at the radar."""
-    distance, deviation = detection.distance, detection.distance_deviation
-    if distance > 0.0 and deviation > 0.0:  # NaN is not
-        # A network makes the same mistake again where it sees the same again.
-        half = deviation / _SQRT2
-        # Like bodies of another height, they are wrong by the same factor each time.
-        return _RangeReading(
-            'learned', distance, half, half, height_deviation=deviation / distance
-        )
-    doubt = by_height * (2.5 if is_cut else 1.0)
-    # How much of a cut body is in the picture says nothing of how tall it is.
-    return _RangeReading(
-        'height',
-        by_height,
-        doubt * p.box_deviation,
-        doubt * p.height_deviation,
-        height_deviation=math.nan if is_cut else p.height_deviation,
-    )
 
 
 def _range_of_returns(
     returns: PlacedReturns,
     own: NDArray[np.bool_],
-    depth_per_distance: float,
     p: DecisionFusionParameters,
-) -> _RangeReading:
+) -> RangeReading:
     """How far away a body is by those returns that are taken for its own."""
-    depths, velocities = returns.depths[own], returns.velocities[own]
-    core = _densest(depths, 2 * p.range_deviation)
-    distance = median(depths[core].tolist()) / depth_per_distance + p.body_depth
+    distances, velocities = returns.distances[own], returns.velocities[own]
+    core = _densest(distances, 2 * p.range_deviation)
+    distance = median(distances[core].tolist()) + p.body_depth
     speed = median(velocities[core].tolist())
-    return _RangeReading('radar', distance, p.range_deviation, p.surface_deviation, speed)
+    return RangeReading('radar', distance, p.range_deviation, p.surface_deviation, speed)
 
 
-def _odds(distance: float, seen: _RangeReading, p: DecisionFusionParameters) -> float:
+def _odds(distance: float, seen: RangeReading, p: DecisionFusionParameters) -> float:
     """Logarithm of the odds that returns at that distance are the object's own.
 
     Those of others lie anywhere between the limits of agreement. So may the object's own where
@@ -244,7 +246,7 @@ def _at_ranges(
     at_ns: int,
     boxes: PlacedBoxes,
     places: Sequence[int],
-    readings: Sequence[_RangeReading],
+    readings: Sequence[RangeReading],
     odds: Sequence[float],
     geometry: SensorGeometry,
     p: DecisionFusionParameters,
@@ -297,17 +299,21 @@ def _at_ranges(
     return measurements
 
 
-def _densest(depths: FloatArray, width: float) -> NDArray[np.bool_]:
-    """Mark the returns around the depth that has most others within ``width`` metres."""
-    if np.ptp(depths) <= width:  # as almost always: all lie around each
-        return np.ones(len(depths), bool)
-    near = np.abs(depths[:, None] - depths[None]) <= width
+def _densest(distances: FloatArray, width: float) -> NDArray[np.bool_]:
+    """Mark the returns around the distance that has most others within ``width`` metres."""
+    if np.ptp(distances) <= width:  # as almost always: all lie around each
+        return np.ones(len(distances), bool)
+    near = np.abs(distances[:, None] - distances[None]) <= width
     core: NDArray[np.bool_] = near[int(np.argmax(near.sum(axis=1)))]
     return core
 
 
 def _measure_clusters(
-    at_ns: int, returns: PlacedReturns, geometry: SensorGeometry, p: DecisionFusionParameters
+    at_ns: int,
+    returns: PlacedReturns,
+    geometry: SensorGeometry,
+    p: DecisionFusionParameters,
+    ground: GroundView | None,
 ) -> list[Measurement]:
     """Turn moving clusters that no box explains into radar-only measurements."""
     clusters = cluster_returns(
@@ -329,12 +335,17 @@ def _measure_clusters(
         offsets / np.maximum(distances, 1e-3)[:, None],
         rotation[:, 0],
     )
+    upright = p.elevation_deviation * reach
+    if ground is not None:
+        pinned = np.logical_and.reduceat(returns.on_ground[np.concatenate(clusters)], begins)
+        known = np.sqrt(ground.variances(ground.rows(positions)) + _UPRIGHT**2)
+        upright = np.where(pinned, known, upright)
     covariances = ray_covariances(
         rays,
         rotation[:, 2],
         np.full(len(clusters), p.range_deviation),
         p.azimuth_deviation * reach,
-        p.elevation_deviation * reach,
+        upright,
     )
     return [
         Measurement(

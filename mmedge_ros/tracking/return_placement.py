@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import NS_PER_S, FloatArray, UnitFeatures
 from mmedge_ros.geometry.ego_velocity import ego_velocity
+from mmedge_ros.geometry.ground_plane import GroundView
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
 # Several times what a mmWave radar sends; the work on returns grows with their square.
@@ -19,20 +20,24 @@ _MOST_COMPARED = 250
 # Doppler is compared with distance: returns of one walker differ by up to about 1.5 m/s
 # between trunk and limbs, two walkers usually by more.
 _METRES_PER_SPEED = 0.5
+# Above the ground, m: where returns of bodies are taken to come from.
+_MIDDLE = 0.9
 
 
 class PlacedReturns(NamedTuple):
     """Moving returns of one or more scans, brought to one instant.
 
-    ``positions`` (N, 3) in the tracking frame, ``depths`` (N,) along the optical axis,
-    ``pixels`` (N, 2) with ``in_view`` (N,), ``velocities`` (N,).
+    ``positions`` (N, 3) in the tracking frame, ``distances`` (N,) from the camera, ``pixels`` (N, 2)
+    with ``in_view`` (N,), ``velocities`` (N,). The ground, and not the radar's
+    elevation, says how high those are that are ``on_ground`` (N,).
     """
 
     positions: FloatArray
     velocities: FloatArray
-    depths: FloatArray
+    distances: FloatArray
     pixels: FloatArray
     in_view: NDArray[np.bool_]
+    on_ground: NDArray[np.bool_]
 
     def select(self, mask: NDArray[np.bool_]) -> PlacedReturns:
         """Return those a mask (N,) marks."""
@@ -52,6 +57,7 @@ def place_returns(
     geometry: SensorGeometry,
     moving_speed: float,
     scan_geometries: Sequence[SensorGeometry] | None = None,
+    ground: GroundView | None = None,
 ) -> PlacedReturns:
     """Keep the moving returns and move each along its line of sight to the instant ``at_ns``.
 
@@ -63,12 +69,17 @@ def place_returns(
     ]
     positions = np.concatenate([p for p, _ in parts]) if parts else np.zeros((0, 3))
     speeds = np.concatenate([v for _, v in parts]) if parts else np.zeros(0)
+    on_ground = np.zeros(len(positions), bool)
+    if ground is not None and len(positions):
+        pinned, on_ground = ground.pinned(geometry.radar_pose.translation, positions, _MIDDLE)
+        positions = np.where(on_ground[:, None], pinned, positions)
     optical = geometry.camera_pose.inverse().apply(positions)
     if geometry.camera is None:
         pixels, in_view = np.zeros((len(optical), 2)), np.zeros(len(optical), bool)
     else:
         pixels, in_view = geometry.camera.project(optical)
-    return PlacedReturns(positions, speeds, optical[:, 2], pixels, in_view)
+    distances = np.sqrt(np.einsum('ij,ij->i', optical, optical))
+    return PlacedReturns(positions, speeds, distances, pixels, in_view, on_ground)
 
 
 def _moving_returns(

@@ -20,7 +20,7 @@ from mmedge_ros.core.data_types import (
     Track,
 )
 from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView, turned_pixels
-from mmedge_ros.tracking.existence import after_miss, gained
+from mmedge_ros.tracking.existence import after_miss, after_scan, gained
 from mmedge_ros.tracking.height_bias import (
     UNKNOWN,
     HeightBias,
@@ -33,9 +33,11 @@ from mmedge_ros.tracking.kalman_filter import (
     RateNoise,
     mixture,
     predict_boxes,
+    radial_velocity,
     stacked,
     start_box,
     update_boxes,
+    update_scalar,
 )
 from mmedge_ros.tracking.noise_scale import UNLEARNED, NoiseScale, updated_scale
 
@@ -44,6 +46,12 @@ from mmedge_ros.tracking.noise_scale import UNLEARNED, NoiseScale, updated_scale
 # their speed over their distance, which is a fifth per second at 7 m. They go on as they walk:
 # boxes that follow each detection lose their way while people are hidden.
 _BOX_NOISE = BoxNoise(centre=RateNoise(0.05, 0.3, 0.3), size=RateNoise(0.09, 0.2, 0.1))
+
+
+_ORIGIN = np.zeros(2)
+# What the radar alone follows is believed once it has gone so far (m), and so many deviations:
+# plants in the wind move as fast, and stay where they are.
+_WALKED, _SURELY = 0.8, 2.0
 
 
 class TrackState(NamedTuple):
@@ -57,7 +65,7 @@ class TrackState(NamedTuple):
     ``height_bias`` is how tall its body is; ``misassociation`` (3, 3) is the covariance of its
     position if the returns that range it, or that its height bias was learned from, were another
     object's. ``noise_scale`` is how much larger its errors are than
-    the noise models say.
+    the noise models say. It was first seen at ``begun`` (2,) m.
     """
 
     id: int
@@ -77,6 +85,7 @@ class TrackState(NamedTuple):
     misassociation: FloatArray | None = None
     noise_scale: NoiseScale = UNLEARNED
     detection: DetectionKey | None = None
+    begun: FloatArray = _ORIGIN
 
     @property
     def last_update_ns(self) -> int:
@@ -94,17 +103,28 @@ class TrackState(NamedTuple):
         seen_ns = self.updated_ns.get(modality)
         return math.inf if seen_ns is None else (now_ns - seen_ns) / NS_PER_S
 
-    def missed(self) -> TrackState:
+    @property
+    def has_moved(self) -> bool:
+        """Whether it is no longer where it was first seen."""
+        way = self.mean[:2] - self.begun
+        least = max(_WALKED**2, _SURELY**2 * float(self.covariance[0, 0] + self.covariance[1, 1]))
+        return float(way @ way) > least
+
+    def unscanned(self) -> TrackState:
+        """Return the track after a scan without it."""
+        return self if self.box else self._replace(evidence=after_scan(self.evidence))
+
+    def missed(self, trust: float = 1.0) -> TrackState:
         """Return the track after a picture without it.
 
         A tentative track of the camera also loses a hit: clutter comes and goes, and would
         otherwise collect enough hits in time.
+
+        :param trust: how much the picture shows, 0 to 1
         """
-        if self.box is None:
-            return self
         return self._replace(
             hits=self.hits - (not self.confirmed),
-            evidence=after_miss(self.evidence),
+            evidence=after_miss(self.evidence, trust),
             support=max(self.support - 1, 0),
         )
 
@@ -154,12 +174,17 @@ class TrackState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrackerState:
-    """Everything the tracker knows at one instant; ``view`` is that of boxes in the picture."""
+    """Everything the tracker knows at one instant.
+
+    ``view`` is that of boxes in the picture; ``clear_ns`` is the stamp of the last picture that
+    showed all there was to see.
+    """
 
     stamp_ns: int = 0
     tracks: tuple[TrackState, ...] = ()
     next_id: int = 1
     view: CameraView | None = None
+    clear_ns: int = -(1 << 62)
 
 
 def _logistic(odds: float) -> float:
@@ -187,11 +212,17 @@ def start_track(
     covariance = np.zeros((6, 6))
     covariance[:3, :3] = spread
     covariance[3:, 3:] = np.diag(np.square(velocity_deviation))
+    mean = np.concatenate([position, np.zeros(3)])
+    if measurement.box is None and math.isfinite(measurement.radial_velocity):
+        speed, row = radial_velocity(mean, measurement.origin)
+        innovation = np.asarray(measurement.radial_velocity - speed)
+        variance = np.asarray(measurement.radial_variance)
+        mean, covariance = update_scalar(mean, covariance, row, innovation, variance)
     return TrackState(
         id=number,
         label=measurement.label,
         score=measurement.score,
-        mean=np.concatenate([position, np.zeros(3)]),
+        mean=mean,
         covariance=covariance,
         box=None if measurement.box is None else start_box(measurement.box, _BOX_NOISE),
         born_ns=measurement.stamp_ns,
@@ -200,6 +231,7 @@ def start_track(
         evidence=gained(measurement),
         support=int(measurement.box is not None),
         detection=None if measurement.repeated else measurement.detection,
+        begun=position[:2],
     )
 
 

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from mmedge_ros.core.data_types import NS_PER_S, Box, FloatArray, Measurement, Track
+from mmedge_ros.core.data_types import NS_PER_S, RADAR, Box, FloatArray, Measurement, Track
 from mmedge_ros.core.parameter import parameter
 from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView
 from mmedge_ros.tracking.association_cost import (
@@ -25,6 +25,7 @@ from mmedge_ros.tracking.association_cost import (
     position_distance,
 )
 from mmedge_ros.tracking.data_association import assign
+from mmedge_ros.tracking.decision_fusion import RADAR_ONLY_LABEL
 from mmedge_ros.tracking.existence import after_measurement, gained
 from mmedge_ros.tracking.height_bias import unbiased
 from mmedge_ros.tracking.kalman_filter import BoxState, predict, stacked
@@ -52,6 +53,14 @@ _MOST_SUPPORT = _SHOWN_SUPPORT + 2
 _BELIEVED, _GIVEN_UP = 1.0, -0.67
 # Evidence of a box that is believed where it overlaps no track: those on nobody lie anywhere.
 _SURE = 1.0
+# Trust of a picture, and height (px) of a body, from which on it is seen if it is there.
+_CLEAR, _TALL = 0.9, 30.0
+# Score of a cluster of two returns.
+_LEAST_CLUSTER = 0.15
+# A cluster so near (m) to somebody known is a part of the body.
+_PART_OF_BODY = 1.5
+# What moves no faster (m/s) and is found by the radar alone is taken for a person.
+_FASTEST_RUN, _PERSON = 4.0, 'person'
 # A track that began this short a time (s) ago, on an older one that is not seen: one person.
 _NEW_TIME, _SAME_OVERLAP = 0.5, 0.5
 
@@ -79,8 +88,6 @@ class TrackerParameters:
         1,
         100,
     )
-    # Detections before a track of the radar alone is shown; ghosts rarely last.
-    confirm_hits_radar: int = 8
     # An unconfirmed track not seen for this long (s) is dropped.
     tentative_time: float = 0.35
     lost_time: float = parameter(
@@ -130,18 +137,28 @@ class Tracker:
         measurements: Sequence[Measurement],
         has_picture: bool | None = None,
         view: CameraView | None = None,
+        has_scan: bool | None = None,
+        trust: float = 1.0,
     ) -> TrackerState:
         """Advance to ``stamp_ns`` and take in the measurements of one unit or fused pair.
 
         :param has_picture: whether a picture is among the units, also one without detections;
             None if only one with boxes counts
         :param view: where the camera looks by then; boxes move in the picture as it turns
+        :param has_scan: whether a scan is among the units; None if only one with returns counts
+        :param trust: how much the picture shows, 0 to 1
         """
         p = self.parameters
         tracks = self._advance(state, stamp_ns, view)
+        if has_picture is None:
+            has_picture = any(m.box is not None for m in measurements)
+        clear_ns = stamp_ns if has_picture and trust >= _CLEAR else state.clear_ns
+        is_clear = (stamp_ns - clear_ns) / NS_PER_S <= p.box_time
         boxes = [m for m in measurements if m.box is not None and m.score >= p.high_score]
         weak = [m for m in measurements if m.box is not None and m.score < p.high_score]
-        clusters = [m for m in measurements if m.box is None]
+        # Where the camera sees well a single return is rather a ghost.
+        least = _LEAST_CLUSTER if is_clear else 0.0
+        clusters = [m for m in measurements if m.box is None and m.score >= least]
         fresh = [i for i, t in enumerate(tracks) if t.camera_age(stamp_ns) <= p.fresh_time]
         free = set(range(len(tracks)))
 
@@ -166,16 +183,20 @@ class Tracker:
         clusters = _match(tracks, free, clusters, likelihood, matches)
         self._update(tracks, matches)
 
-        if has_picture is None:
-            has_picture = any(m.box is not None for m in measurements)
         if has_picture:
-            tracks = [t if t.camera_age(stamp_ns) <= 0.0 else t.missed() for t in tracks]
+            trusts = _trusts(tracks, view or state.view, trust)
+            tracks = [
+                t if t.camera_age(stamp_ns) <= 0.0 else t.missed(of_track)
+                for t, of_track in zip(tracks, trusts, strict=True)
+            ]
             tracks = _merged(tracks, stamp_ns)
+        if has_scan or (has_scan is None and any(RADAR in m.seen_by for m in measurements)):
+            tracks = [t if t.radar_age(stamp_ns) <= 0.0 else t.unscanned() for t in tracks]
         begun = self._initiate(state.next_id, [m for m in boxes if not m.repeated])
         clusters = _apart_from([*tracks, *begun], clusters)
         begun += self._initiate(state.next_id + len(begun), clusters)
         return TrackerState(
-            stamp_ns, (*tracks, *begun), state.next_id + len(begun), view or state.view
+            stamp_ns, (*tracks, *begun), state.next_id + len(begun), view or state.view, clear_ns
         )
 
     def report(
@@ -308,7 +329,7 @@ class Tracker:
             if measurement.score >= p.high_score:
                 strong_ns = now_ns
         evidence = after_measurement(track.evidence, measurement, track.confirmed)
-        return track._replace(
+        counted = track._replace(
             label=label,
             score=score,
             mean=mean,
@@ -318,17 +339,21 @@ class Tracker:
             strong_ns=strong_ns,
             hits=hits,
             evidence=evidence,
-            confirmed=track.confirmed or self._is_confirmed(hits, evidence, box is not None),
             support=support,
             detection=detection,
         )
+        if track.confirmed or not self._is_confirmed(counted):
+            return counted
+        walks = float(np.hypot(*mean[3:5])) <= _FASTEST_RUN
+        if counted.label == RADAR_ONLY_LABEL and walks:
+            counted = counted._replace(label=_PERSON)
+        return counted._replace(confirmed=True)
 
-    def _is_confirmed(self, hits: int, evidence: float, has_box: bool) -> bool:
-        """Whether a track is shown: so many detections, and those of the camera convincing."""
-        p = self.parameters
-        if not has_box:
-            return hits >= p.confirm_hits_radar
-        return hits >= p.confirm_hits and evidence >= _BELIEVED
+    def _is_confirmed(self, track: TrackState) -> bool:
+        """Whether a track is shown: so many detections, convincing ones, or a way of its own."""
+        if track.evidence < _BELIEVED:
+            return False
+        return track.has_moved if track.box is None else track.hits >= self.parameters.confirm_hits
 
     def _is_lost(self, track: TrackState, now_ns: int) -> bool:
         p = self.parameters
@@ -340,10 +365,7 @@ class Tracker:
             start_track(number, measurement, self._start_speed)
             for number, measurement in enumerate(measurements, next_id)
         ]
-        return [
-            track._replace(confirmed=self._is_confirmed(1, track.evidence, track.box is not None))
-            for track in begun
-        ]
+        return [track._replace(confirmed=self._is_confirmed(track)) for track in begun]
 
 
 def _match(
@@ -401,12 +423,31 @@ def _merged(tracks: list[TrackState], now_ns: int) -> list[TrackState]:
     ]
 
 
+def _trusts(tracks: list[TrackState], view: CameraView | None, trust: float) -> list[float]:
+    """Return how much it says that a picture does not show the tracks.
+
+    Somebody whom the radar alone has found may be too small or hidden, or it is too dark. Only a
+    good picture, in which the body would be tall, speaks against it.
+    """
+    alone = [i for i, track in enumerate(tracks) if track.box is None]
+    trusts = [0.0 if track.box is None else trust for track in tracks]
+    if alone and view is not None and trust >= _CLEAR:
+        heights = view.shown_heights(stacked([tracks[i].mean[:3] for i in alone]))
+        for i, height in zip(alone, heights.tolist(), strict=True):
+            trusts[i] = float(height >= _TALL)
+    return trusts
+
+
 def _apart_from(tracks: list[TrackState], measurements: list[Measurement]) -> list[Measurement]:
     """Leave out what lies beside a known object: a part of it, not another one."""
     if not tracks or not measurements:
         return measurements
-    nearest = position_distance(tracks, measurements).min(axis=0)
-    return [m for m, d in zip(measurements, nearest, strict=True) if d > POSITION_GATE]
+    places = stacked([t.mean[:2] for t in tracks])[:, None]
+    apart = np.linalg.norm(places - stacked([m.position[:2] for m in measurements]), axis=2)
+    same = (position_distance(tracks, measurements) <= POSITION_GATE) & (apart <= _PART_OF_BODY)
+    return [
+        m for m, known in zip(measurements, same.any(axis=0).tolist(), strict=True) if not known
+    ]
 
 
 def _clip(box: Box, size: tuple[int, int]) -> Box:

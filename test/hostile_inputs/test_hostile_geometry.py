@@ -46,7 +46,7 @@ def test_a_camera_info_of_zeros_is_no_calibration(run: Any) -> None:
         r'camera_info: messages without a usable calibration: 40 \(camera is not calibrated',
         'no camera calibration: a lens of 53 degrees across the picture is assumed',
     )
-    assert labels(outcome) == {'person', 'moving'}
+    assert labels(outcome) == {'person'}
 
 
 def test_a_camera_info_that_becomes_usable_is_used(run: Any, whole: Outcome) -> None:

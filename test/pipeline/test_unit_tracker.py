@@ -12,7 +12,8 @@ from hand_made_units import FRAMES, MS, at
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Measurement, UnitFeatures
+from mmedge_ros.core.data_types import CAMERA, RADAR, Appearance, Box, Measurement, UnitFeatures
+from mmedge_ros.geometry.ground_plane import GroundPlane
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.tracking.pairing import PairedUnits, pair_units
 from mmedge_ros.tracking.tracker import Tracker
@@ -74,7 +75,7 @@ class Historian:
     """A tracker whose only memory is what it was given."""
 
     def step(
-        self, state: Any, stamp_ns: int, measurements: Sequence[Any], has_picture: bool, view: None
+        self, state: Any, stamp_ns: int, measurements: Sequence[Any], *_of_units: Any
     ) -> History:
         assert stamp_ns >= state.stamp_ns
         steps = (*getattr(state, 'steps', ()), *measurements)
@@ -82,7 +83,7 @@ class Historian:
 
 
 def history_keeper(lag: float = 0.5) -> UnitTracker:
-    def measure(units: PairedUnits) -> list[Any]:
+    def measure(units: PairedUnits, _ground: GroundPlane) -> list[Any]:
         return [key_of(units)]
 
     return UnitTracker(Historian(), measure, lag=lag)  # type: ignore[arg-type]
@@ -168,7 +169,7 @@ def test_before_all_that_is_remembered_a_late_unit_goes_on_from_what_is_settled(
 def test_nothing_is_done_again_without_need() -> None:
     calls = []
 
-    def measure(units: PairedUnits) -> list[Any]:
+    def measure(units: PairedUnits, _ground: GroundPlane) -> list[Any]:
         calls.append(key_of(units))
         return []
 
@@ -194,10 +195,43 @@ def test_only_a_picture_that_was_encoded_counts_as_a_miss() -> None:
         at(0), 'person', 0.9, Box(0, 0, 10, 20), np.array([5.0, 0.0, 0.0]), np.eye(3), np.nan, 0.1,
         np.zeros(3), (CAMERA,), 'height',
     )  # fmt: skip
-    tracker = UnitTracker(Tracker(), lambda group: [person] if group.stamp_ns == at(0) else [])
+    tracker = UnitTracker(Tracker(), lambda group, _: [person] if group.stamp_ns == at(0) else [])
     tracker.update([measured(0)])
     (begun,) = tracker.state.tracks
     tracker.update([replace(measured(33, sequence=1), followed=True)])
     assert tracker.state.tracks[0].evidence == begun.evidence
     tracker.update([measured(66, sequence=2)])
     assert tracker.state.tracks[0].evidence < begun.evidence
+
+
+def test_a_picture_that_shows_nothing_says_nothing_of_who_is_there() -> None:
+    person = Measurement(
+        at(0), 'person', 0.9, Box(0, 0, 10, 20), np.array([5.0, 0.0, 0.0]), np.eye(3), np.nan, 0.1,
+        np.zeros(3), (CAMERA,), 'height',
+    )  # fmt: skip
+    left = []
+    for contrast in (0.01, 0.05, 0.2):
+        tracker = UnitTracker(
+            Tracker(), lambda group, _: [person] if group.stamp_ns == at(0) else []
+        )
+        tracker.update([measured(0)])
+        looks = Appearance(0.5, contrast, 0.1)
+        tracker.update([replace(measured(33, sequence=1), appearance=looks)])
+        left.append(tracker.state.tracks[0].evidence)
+    assert left[0] == 1.0
+    assert left[0] > left[1] > left[2]
+
+
+def test_what_was_learned_of_the_ground_does_not_depend_on_the_order_of_arrival() -> None:
+    def measure(units: PairedUnits, ground: GroundPlane) -> list[Any]:
+        row, innovation = np.array([[1.0, 0.0, 0.0]]), np.array([in_ms(units.stamp_ns) / 1000.0])
+        ground.learn(units.stamp_ns, np.zeros(3), row, innovation, np.array([0.1]))
+        return [ground.view(units.stamp_ns, np.zeros(3)).place[2]]
+
+    units = [measured(50.0 * n, sequence=n) for n in range(8)]
+    plain, late = (UnitTracker(Historian(), measure, lag=1.0) for _ in range(2))  # type: ignore[arg-type]
+    for unit in units:
+        plain.update([unit])
+    for number in (0, 2, 1, 5, 3, 4, 7, 6):
+        late.update([units[number]])
+    assert history(late) == history(plain)

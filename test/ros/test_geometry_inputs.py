@@ -16,16 +16,19 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import serialize_message
+from sensor_msgs.msg import Range
 
 from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.ego_motion import EgoReport, EgoState
 from mmedge_ros.geometry.px4_odometry import px4_stamp_ns
+from mmedge_ros.geometry.rangefinder import HeightReport
 from mmedge_ros.geometry.transforms import Transform
 from mmedge_ros.preflight.graph_view import PX4_ODOMETRY
 from mmedge_ros.ros.geometry_inputs import GeometryInputs, OdometryTransform, to_transform
 from mmedge_ros.ros.messages import names
 from mmedge_ros.ros.messages.conversions import from_time
+from mmedge_ros.ros.rangefinder_input import RangefinderInput
 from mmedge_ros.ros.sessions.graph_snapshot import graph_inputs
 
 NOW_NS = 1_700_000_000_000_000_000
@@ -74,6 +77,20 @@ class Entered:
         change(self)
 
 
+class Heights:
+    """Stands for a rig that only remembers what rangefinders say."""
+
+    def __init__(self) -> None:
+        self.reports: list[HeightReport] = []
+
+    def enter(self, report: HeightReport) -> None:
+        self.reports.append(report)
+
+    def change(self, change: Any, urgent: bool = True) -> None:
+        assert not urgent
+        change(self)
+
+
 def vehicle_odometry(**changes: Any) -> SimpleNamespace:
     fields: dict[str, Any] = {
         'timestamp': NOW_NS // 1000,
@@ -90,9 +107,10 @@ def vehicle_odometry(**changes: Any) -> SimpleNamespace:
 
 @pytest.fixture(autouse=True)
 def with_messages_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    for package, kind in (('px4_msgs', 'VehicleOdometry'), ('tf2_msgs', 'TFMessage')):
+    px4 = ('VehicleOdometry', 'DistanceSensor', 'VehicleLocalPosition')
+    for package, kinds in (('px4_msgs', px4), ('tf2_msgs', ('TFMessage',))):
         messages = ModuleType(f'{package}.msg')
-        messages.__dict__[kind] = SimpleNamespace
+        messages.__dict__.update(dict.fromkeys(kinds, SimpleNamespace))
         monkeypatch.setitem(sys.modules, package, ModuleType(package))
         monkeypatch.setitem(sys.modules, f'{package}.msg', messages)
 
@@ -213,3 +231,44 @@ def test_only_odometry_is_published_and_only_where_it_is_wanted() -> None:
 
     assert heard(False) == []
     assert heard(True) != []
+
+
+# ------------------------------------------------------------------------------ rangefinders
+
+
+def measuring() -> tuple[Listener, list[HeightReport]]:
+    node, heights = Listener(), Heights()
+    RangefinderInput(cast('Node', node), heights.change)
+    return node, heights.reports
+
+
+def reading(stamp_ns: int) -> Range:
+    message = Range(range=6.0, min_range=0.2, max_range=20.0)
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, NS_PER_S)
+    return message
+
+
+def test_readings_of_a_range_and_of_px4_are_entered() -> None:
+    node, reports = measuring()
+    node.callbacks[names.RANGEFINDER](reading(NOW_NS))
+    node.callbacks[names.PX4_LOCAL_POSITION](
+        SimpleNamespace(timestamp=NOW_NS // 1000, dist_bottom=5.0, dist_bottom_valid=True)
+    )
+    assert [(r.stamp_ns, r.distance, r.is_level) for r in reports] == [
+        (NOW_NS, 6.0, False),
+        (NOW_NS, 5.0, True),
+    ]
+
+
+def test_a_height_with_a_stamp_of_another_clock_has_the_time_of_its_arrival() -> None:
+    node, reports = measuring()
+    node.callbacks[names.RANGEFINDER](reading(7 * NS_PER_S))
+    assert [r.stamp_ns for r in reports] == [NOW_NS]
+
+
+def test_a_height_that_cannot_be_used_is_said() -> None:
+    node, reports = measuring()
+    node.callbacks[names.RANGEFINDER](Range(range=float('nan'), max_range=20.0))
+    node.callbacks[names.PX4_DISTANCE](SimpleNamespace(timestamp=1))
+    assert reports == []
+    assert [text.split(' not used')[0] for text in node.said] == ['range', "PX4's height"]

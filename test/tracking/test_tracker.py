@@ -267,13 +267,50 @@ def test_what_shows_in_every_other_picture_is_not_believed() -> None:
     assert watch.report() == ()
 
 
-def test_what_only_the_radar_sees_is_shown_after_eight_clusters() -> None:
+def test_what_only_the_radar_sees_is_shown_once_it_has_gone_some_way() -> None:
     watch = Watch()
-    result = watch.follow(9, lambda ms: [cluster(ms, 5 + 0.5e-3 * ms, 0.0)])
-    assert [len(tracks) for tracks in result] == [0] * 7 + [1, 1]
-    assert result[-1][0].label == 'moving'
+    result = watch.follow(30, lambda ms: [cluster(ms, 5 + 1.2e-3 * ms, 0.0, 1.2)])
+    first = [len(tracks) for tracks in result].index(1)
+    assert 0.8 / 1.2 <= first * PERIOD / 1000.0 < 1.3
+    assert result[-1][0].label == 'person'
     assert result[-1][0].box is None
     assert result[-1][0].seen_by == (RADAR,)
+
+
+def test_what_stays_in_its_place_is_a_plant_in_the_wind() -> None:
+    watch = Watch()
+    sway = np.random.default_rng(1).normal(0.0, 0.2, 200)
+    result = watch.follow(200, lambda ms: [cluster(ms, 8.0, sway[int(ms / PERIOD)], 0.3)])
+    assert not any(result)
+
+
+@pytest.mark.parametrize('trust', [0.0, 1.0])
+def test_a_clear_picture_without_a_body_speaks_against_what_the_radar_alone_follows(
+    trust: float,
+) -> None:
+    pose = Transform(OPTICAL_TO_BODY, np.zeros(3))
+    camera = CameraModel.nominal(WIDTH, HEIGHT, FOCAL)
+    view = CameraView(camera, pose.rotation, pose.translation)
+    tracker, state, shown = Tracker(), TrackerState(), []
+    for number in range(60):
+        ms = 50.0 * number
+        state = tracker.step(
+            state, at(ms), [cluster(ms, 5 + 1.2e-3 * ms, 0.0, 1.2)], True, view, True, trust
+        )
+        shown += tracker.report(state, at(ms), at(ms - 500), SIZE)
+    assert bool(shown) == (trust == 0.0)
+
+
+def test_one_return_is_a_person_only_where_the_camera_sees_nothing() -> None:
+    shown = []
+    for trust in (0.0, 1.0):
+        tracker, state = Tracker(), TrackerState()
+        for number in range(60):
+            ms = 50.0 * number
+            single = replace(cluster(ms, 5 + 1.2e-3 * ms, 0.0, 1.2), score=0.1)
+            state = tracker.step(state, at(ms), [single], True, None, True, trust)
+        shown.append(len(tracker.report(state, at(ms), at(ms - 500), SIZE)))
+    assert shown == [1, 0]
 
 
 def test_an_unconfirmed_track_does_not_outlive_a_short_silence() -> None:
@@ -465,8 +502,14 @@ def test_a_cluster_beside_a_person_who_appears_with_it_begins_none() -> None:
 
 def test_a_cluster_elsewhere_begins_a_track_of_its_own() -> None:
     watch = Watch()
-    watch.follow(20, lambda ms: [seen(ms, 5.0, -2.0), cluster(ms, 9.0 + 0.5e-3 * ms, 4.0)])
-    assert sorted(t.label for t in watch.report()) == ['moving', 'person']
+    watch.follow(40, lambda ms: [seen(ms, 5.0, -2.0), cluster(ms, 9.0 + 1.2e-3 * ms, 4.0, 1.1)])
+    assert [t.label for t in watch.report()] == ['person', 'person']
+
+
+def test_what_is_faster_than_people_run_is_not_called_a_person() -> None:
+    watch = Watch()
+    watch.follow(40, lambda ms: [cluster(ms, 9.0 + 8e-3 * ms, 0.0, 8.0)])
+    assert [t.label for t in watch.report()] == ['moving']
 
 
 def test_the_radar_alone_keeps_a_person_alive_in_the_dark() -> None:
@@ -642,7 +685,7 @@ def measurements(draw: st.DrawFn) -> list[Measurement]:
 def test_whatever_is_measured_states_stay_finite_and_covariances_positive(
     steps: list[tuple[int, list[Measurement]]],
 ) -> None:
-    watch = Watch(confirm_hits=1, confirm_hits_radar=1)
+    watch = Watch(confirm_hits=1)
     for ms, result in steps:
         watch.ms += ms
         stamped = [replace(m, stamp_ns=at(watch.ms)) for m in result]

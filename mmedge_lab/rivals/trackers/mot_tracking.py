@@ -16,6 +16,7 @@ import numpy as np
 from mmedge_lab.judging import EvaluationError
 from mmedge_lab.judging.mot_text import NO_CLASS, MotBoxes, scores
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S, Box, Detection, Measurement, UnitFeatures
+from mmedge_ros.geometry.ground_plane import GroundPlane
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.sensor_poses import BASE_FRAME, OPTICAL_TO_BODY, SensorGeometry
 from mmedge_ros.geometry.transforms import Transform
@@ -86,7 +87,7 @@ def track_detections(
     p = parameters or PipelineParameters()
     geometry = _geometry(camera.fitted(detections))
 
-    def measure(units: PairedUnits) -> list[Measurement]:
+    def measure(units: PairedUnits, _ground: GroundPlane) -> list[Measurement]:
         return fuse_detections(units.camera, units.scans, geometry, p.fusion)
 
     tracker = UnitTracker(Tracker(p.tracker), measure, p.pairing, p.lag)

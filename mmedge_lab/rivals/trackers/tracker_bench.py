@@ -22,8 +22,7 @@ from mmedge_lab.judging.encoded_flight import EncodedFlight, set_up_geometry
 from mmedge_lab.judging.judged_flight import FlightOpener, bundle_of
 from mmedge_lab.rivals.trackers.rival_trackers import OURS, RIVALS, RivalTracker
 from mmedge_lab.worker_processes import OnShare
-from mmedge_ros.core.data_types import CAMERA, NS_PER_S, FloatArray, UnitFeatures
-from mmedge_ros.geometry.ego_motion import EgoReport
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, FloatArray, Unit, UnitFeatures
 from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
 from mmedge_ros.pipeline.pipeline_parameters import DECISION, PipelineParameters
 from mmedge_ros.replay.ground_truth import PERSON, GroundTruth
@@ -124,12 +123,12 @@ def _own_boxes(detected: DetectedFlight, *, with_radar: bool) -> Iterator[ShownB
     set_up_geometry(flight, pipeline)
     # A withheld radar is still mounted on the drone.
     pipeline.rig.set_frames({unit.modality: unit.frame_id for unit in detected.units})
-    reports = [event for event in flight.events if isinstance(event, EgoReport)]
+    reports = [event for event in flight.events if not isinstance(event, Unit)]
     frame_id, size = pipeline.rig.frame_id, pipeline.rig.picture_size
     for unit in detected.units:
         while reports and reports[0].available_ns <= unit.available_ns:
             report = reports.pop(0)
-            pipeline.rig.add_ego_state(report.state, report.frame_id, report.base_frame)
+            pipeline.rig.enter(report)
         if pipeline.rig.frame_id != frame_id:
             frame_id = pipeline.rig.frame_id
             pipeline.tracker.reset()

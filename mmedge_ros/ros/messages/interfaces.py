@@ -74,6 +74,16 @@ odom: nav_msgs/msg/Odometry, sensor, recorded
 fmu/out/vehicle_odometry: px4_msgs/msg/VehicleOdometry, sensor
   - -> fusion viewer memory questions
   the same from PX4, where px4_msgs is installed and nothing comes on `odom`
+rangefinder: sensor_msgs/msg/Range, sensor, recorded
+  bag_player -> fusion
+  how far the ground is below, along x of its frame; of a frame that no transform describes,
+    straight down
+fmu/out/distance_sensor: px4_msgs/msg/DistanceSensor, sensor
+  - -> fusion
+  the same from PX4, where px4_msgs is installed
+fmu/out/vehicle_local_position: px4_msgs/msg/VehicleLocalPosition, sensor
+  - -> fusion
+  the same from PX4's estimator (`dist_bottom`)
 /tf_static: tf2_msgs/msg/TFMessage, latched, recorded
   bag_player -> fusion viewer memory questions
   where the sensors sit, where tf2_msgs is installed

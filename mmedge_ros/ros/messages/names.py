@@ -9,6 +9,10 @@ RADAR_POINTS = 'radar/points'
 ODOMETRY = 'odom'
 # As PX4 calls it; a drone's namespace comes before it there, too.
 PX4_ODOMETRY = 'fmu/out/vehicle_odometry'
+# Looks down, whatever the name of its frame.
+RANGEFINDER = 'rangefinder'
+PX4_DISTANCE = 'fmu/out/distance_sensor'
+PX4_LOCAL_POSITION = 'fmu/out/vehicle_local_position'
 BATTERY_STATE = 'battery_state'
 SYSTEM_STATE = 'system_state'
 GROUND_TRUTH = 'ground_truth'

@@ -13,7 +13,7 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock as ClockMessage
-from sensor_msgs.msg import CameraInfo
+from sensor_msgs.msg import CameraInfo, Range
 
 from mmedge_ros import msg
 from mmedge_ros.core.data_types import CAMERA, NS_PER_S
@@ -196,6 +196,8 @@ def create_outputs(
             topic, kind = input_topic(source.modality, transport)
         elif name == 'odometry':
             topic, kind = names.ODOMETRY, Odometry
+        elif name == 'rangefinder':
+            topic, kind = names.RANGEFINDER, Range
         else:
             topic, kind = names.CAMERA_INFO, CameraInfo
         outputs[name] = node.create_publisher(kind, topic, qos.SENSOR)

@@ -30,6 +30,7 @@ from mmedge_ros.ros.input_watch import InputWatch
 from mmedge_ros.ros.messages import conversions, names, qos
 from mmedge_ros.ros.node_main import program
 from mmedge_ros.ros.parameters import declare
+from mmedge_ros.ros.rangefinder_input import RangefinderInput
 from mmedge_ros.ros.ros_clock import RosClock
 from mmedge_ros.tracking import data_association
 
@@ -88,6 +89,7 @@ class FusionNode(Node):
             parameters.frame_prefix,
             parameters.publish_transform,
         )
+        self._rangefinder = RangefinderInput(self, self._enter)
         self._worker.start()
         for kind, topic, take in (
             (msg.UnitReceipt, names.UNIT_RECEIPTS, self._on_receipt),

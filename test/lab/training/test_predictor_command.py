@@ -11,21 +11,11 @@ from truth_fixtures import write_short_flights
 from typer.testing import CliRunner, Result
 
 from mmedge_lab.commands.train import train_app
-from mmedge_lab.judging.bundle_under_test import NOMINAL, BundleUnderTest
-from mmedge_lab.judging.encoded_flight import replay_encoded
-from mmedge_lab.judging.judged_flight import encoded_with_truth
 from mmedge_lab.training.accuracy_predictor import (
     LEARNT_RATES,
-    caching_pipeline,
-    replayed_space,
 )
 from mmedge_ros.adaptation.bundle_configurations import bundle_predictor, bundle_space, manifest_of
 from mmedge_ros.adaptation.learned_accuracy import WEIGHTS
-from mmedge_ros.core.data_types import Configuration
-from mmedge_ros.pipeline.perception_pipeline import PerceptionPipeline
-from mmedge_ros.pipeline.pipeline_parameters import PipelineParameters
-from mmedge_ros.replay.recording import Recording
-from mmedge_ros.windows.skip_control import SkipParameters
 
 
 def run(place: Path, *arguments: str | Path) -> Result:
@@ -71,24 +61,3 @@ def test_flights_become_a_bundle_that_says_which_is_used(place: Path) -> None:
     made = bundle_predictor(place / 'tiny', space)
     assert made.note == ''
     assert made.predictor.uses_indicators == is_used
-
-
-def test_replays_with_cached_measurements_are_those_of_a_plain_pipeline(place: Path) -> None:
-    write_short_flights(place / 'calibration', 1, 1.3)
-    bundle, space = BundleUnderTest(place / 'tiny', NOMINAL, ''), replayed_space(place / 'tiny')
-    wanted = {options.modality: options.levels for options in space.modalities}
-    with Recording(place / 'calibration' / 'flight_0') as recording:
-        flight = encoded_with_truth(recording, bundle.encoders(), wanted, lambda _: None)
-    measured: dict = {}
-    for index in (0, len(space) - 1):
-        parts = space.parts(index)
-        remembering = caching_pipeline(measured.setdefault(parts[0].level, {}))
-        skipping = SkipParameters(delta=0.0)
-        plain = PerceptionPipeline(PipelineParameters(strategy='decision', skipping=skipping))
-        ours, theirs = (
-            replay_encoded(flight, pipeline, Configuration(1, 0, parts), NOMINAL).decisions
-            for pipeline in (remembering, plain)
-        )
-        boxes = [[[t.box for t in d.tracks] for d in decisions] for decisions in (ours, theirs)]
-        assert boxes[0] == boxes[1]
-        assert any(boxes[0])

@@ -1,0 +1,166 @@
+"""How far away what fills a box is, as the picture says: by its foot on the ground, by its size.
+
+The two are weighed by their variances. Where they disagree (a foot that is hidden, a child,
+somebody who crouches) both are believed less.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from mmedge_ros.core.data_types import Detection, FloatArray
+from mmedge_ros.geometry.ground_plane import GroundView
+from mmedge_ros.tracking.box_placement import PlacedBoxes
+
+_SQRT2 = math.sqrt(2.0)
+# Deviations of the lower edge of a box: px, and share of its height.
+_EDGE_PIXELS, _EDGE_SHARE = 2.0, 0.05
+# The foot is nearer than the middle of the body, m.
+_FOOT = 0.2
+# Only boxes as sure as this teach where the ground is. Their errors repeat from picture to
+# picture: so many count as one. How tall somebody is never changes.
+_LEAST_SCORE, _REPEATED, _REPEATED_SIZES = 0.4, 4.0, 40.0
+
+
+class RangeReading(NamedTuple):
+    """A range (m) and where it is from; its errors that are new, and that last (m); m/s."""
+
+    source: str
+    distance: float
+    deviation: float
+    lasting: float
+    speed: float = math.nan
+    height_deviation: float = math.nan
+
+    @property
+    def total(self) -> float:
+        return math.hypot(self.deviation, self.lasting)
+
+
+class Feet(NamedTuple):
+    """Where the rays of the lower edges (N) of boxes meet the ground.
+
+    ``away`` (N,) m on the level to the middle of the body, NaN where they do not; ``rows`` (N, 3)
+    how that changes with the plane, and ``variances`` (N,) of the edges.
+    """
+
+    away: FloatArray
+    rows: FloatArray
+    variances: FloatArray
+
+
+class GroundReadings(NamedTuple):
+    """What boxes say of the ground: see `GroundPlane.learn`."""
+
+    rows: FloatArray
+    innovations: FloatArray
+    variances: FloatArray
+
+
+def feet_of(boxes: PlacedBoxes, eye: FloatArray, ground: GroundView, focal: float) -> Feet:
+    """Find where people stand.
+
+    :param eye: the camera, (3,) m
+    :param focal: focal length, px
+    """
+    distances, changes = ground.met_by(eye, boxes.feet)
+    level = np.hypot(boxes.feet[:, 0], boxes.feet[:, 1])
+    away = np.where(boxes.cut_below, np.nan, distances * level)
+    above = np.maximum(eye[2] - ground.heights(eye[None]), 0.1)
+    heights = boxes.corners[:, 3] - boxes.corners[:, 1]
+    angles = np.hypot(_EDGE_PIXELS, _EDGE_SHARE * heights) / focal
+    per_angle = (away**2 + above**2) / above
+    return Feet(away + _FOOT, changes * level[:, None], (angles * per_angle) ** 2)
+
+
+def range_of_box(
+    detection: Detection,
+    by_height: float,
+    is_cut: bool,
+    box_deviation: float,
+    height_deviation: float,
+) -> RangeReading:
+    """How far away a detection is by its size, or as a network says.
+
+    :param box_deviation: of the heights of boxes from picture to picture, relative
+    :param height_deviation: of the heights of bodies, relative
+    """
+    distance, deviation = detection.distance, detection.distance_deviation
+    if distance > 0.0 and deviation > 0.0:  # NaN is not
+        # A network makes the same mistake again where it sees the same again.
+        half = deviation / _SQRT2
+        # Like bodies of another height, they are wrong by the same factor each time.
+        return RangeReading('learned', distance, half, half, height_deviation=deviation / distance)
+    doubt = by_height * (2.5 if is_cut else 1.0)
+    # How much of a cut body is in the picture says nothing of how tall it is.
+    return RangeReading(
+        'height',
+        by_height,
+        doubt * box_deviation,
+        doubt * height_deviation,
+        height_deviation=math.nan if is_cut else height_deviation,
+    )
+
+
+def with_ground(
+    readings: list[RangeReading], boxes: PlacedBoxes, feet: Feet, ground: GroundView
+) -> list[RangeReading]:
+    """Weigh ranges by the size with those by the ground."""
+    level = np.hypot(boxes.rays[:, 0], boxes.rays[:, 1])
+    own = np.sqrt(feet.variances / 2.0) / level
+    common = np.sqrt(ground.variances(feet.rows)) / level
+    by_ground = (feet.away / level).tolist()
+    # Half the variance of an edge stays for long, as that of a middle does.
+    parts = zip(readings, by_ground, own.tolist(), common.tolist(), strict=True)
+    return [
+        reading
+        if math.isnan(away) or reading.source == 'learned'
+        else _weighed(reading, RangeReading('ground', away, edge, math.hypot(edge, shared)))
+        for reading, away, edge, shared in parts
+    ]
+
+
+def _weighed(size: RangeReading, ground: RangeReading) -> RangeReading:
+    total = size.total**2 + ground.total**2
+    share = size.total**2 / total
+    apart = ground.distance - size.distance
+    doubt = math.sqrt(max(apart * apart / total, 1.0))
+    distance = size.distance + share * apart
+    lasting = doubt * math.hypot((1.0 - share) * size.lasting, share * ground.lasting)
+    deviation = doubt * math.hypot((1.0 - share) * size.deviation, share * ground.deviation)
+    return RangeReading(
+        'ground' if share > 0.5 else 'height',
+        distance,
+        deviation,
+        lasting,
+        height_deviation=lasting / distance,
+    )
+
+
+def ground_readings(
+    boxes: PlacedBoxes, feet: Feet, by_size: list[RangeReading], by_radar: dict[int, RangeReading]
+) -> GroundReadings:
+    """Compare where the ground puts people with how far away radar, or their size, says they are.
+
+    :param by_radar: ranges of boxes by their own returns
+    """
+    rows, innovations, variances = [], [], []
+    for i, detection in enumerate(boxes.detections):
+        reading = by_radar.get(i, by_size[i])
+        if (
+            math.isnan(feet.away[i])
+            or detection.score < _LEAST_SCORE
+            or reading.source == 'learned'
+        ):
+            continue
+        level = math.hypot(boxes.rays[i, 0], boxes.rays[i, 1])
+        repeated = _REPEATED if reading.source == 'radar' else _REPEATED_SIZES
+        rows.append(feet.rows[i])
+        innovations.append(level * reading.distance - feet.away[i])
+        variances.append(repeated * ((level * reading.total) ** 2 + feet.variances[i]))
+    return GroundReadings(
+        np.array(rows).reshape(-1, 3), np.array(innovations), np.array(variances)
+    )
