@@ -176,7 +176,8 @@ def detector_problems(model: Path, recording: Recording) -> list[str]:
     """
     if CAMERA not in recording.modalities:
         return []
-    return [text for text in (domain_warning(model, recording.is_simulated),) if text]
+    warning = domain_warning(model, recording.is_simulated, recording.flies())
+    return [warning] if warning else []
 
 
 def begin_record(recording: Recording, parameters: PipelineParameters, mode: str) -> RunRecord:

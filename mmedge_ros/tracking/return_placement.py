@@ -27,9 +27,9 @@ _MIDDLE = 0.9
 class PlacedReturns(NamedTuple):
     """Moving returns of one or more scans, brought to one instant.
 
-    ``positions`` (N, 3) in the tracking frame, ``distances`` (N,) from the camera, ``pixels`` (N, 2)
-    with ``in_view`` (N,), ``velocities`` (N,). The ground, and not the radar's
-    elevation, says how high those are that are ``on_ground`` (N,).
+    ``positions`` (N, 3) in the tracking frame, ``distances`` (N,) from the camera, ``pixels``
+    (N, 2) with ``in_view`` (N,), ``velocities`` (N,). The ground, and not the radar's elevation,
+    says how high those are that are ``on_ground`` (N,).
     """
 
     positions: FloatArray

@@ -75,7 +75,7 @@ def test_a_turned_video_of_variable_rate_gives_the_tracks_of_the_plain_pictures(
     assert done.stdout.splitlines() == [str(out / 'report.html'), str(out / 'video.webm')]
     assert 'camera only' in done.stderr
     assert '70 degrees across the longer side is assumed' in done.stderr
-    assert 'only ever seen simulated people' in done.stderr
+    assert 'has seen few real people at eye level' in done.stderr
     assert 'mmedge model fetch yolox_nano' in done.stderr
     request = replay_run.ReplayRequest(
         bag=str(folder), out=out, detector=str(SHIPPED), profile=str(PROFILE), fps=RATE

@@ -82,7 +82,7 @@ def test_the_tracker_takes_each_picture_of_a_window_as_it_was_fused() -> None:
         assert not each.grid.size
 
 
-@pytest.mark.parametrize(('score', 'people'), [(0.4, 1), (0.2, 0)])
+@pytest.mark.parametrize(('score', 'people'), [(0.5, 1), (0.2, 0)])
 def test_fused_detections_begin_tracks_at_a_score_of_their_own(score: float, people: int) -> None:
     faint = [
         replace(u, grid=camera_grid_with([Cell(SEEN, score=score)])) for u in pictures(20, 30)

@@ -122,12 +122,12 @@ def test_a_person_is_shown_from_the_second_sure_detection_on() -> None:
 
 def test_poor_detections_have_to_come_more_often_and_poorer_ones_are_never_believed() -> None:
     first = []
-    for score in (0.9, 0.42, 0.37):
+    for score in (0.9, 0.54, 0.45):
         watch = Watch(high_score=0.2)
         result = watch.follow(40, lambda ms, score=score: [seen(ms, 5.0, 0.0, score)])
         first.append([bool(tracks) for tracks in result].index(True))
     assert first == sorted(set(first))
-    poor = Watch(high_score=0.2).follow(40, lambda ms: [seen(ms, 5.0, 0.0, 0.3)])
+    poor = Watch(high_score=0.2).follow(40, lambda ms: [seen(ms, 5.0, 0.0, 0.36)])
     assert not any(poor)
 
 

@@ -246,10 +246,11 @@ def can_fuse(path: Path) -> bool:
     return is_bundle(path) and load_bundle(path).has_fusion
 
 
-def domain_warning(path: Path, source_is_simulated: bool) -> str:
-    """Return a sentence if a detector has only ever seen simulated pictures and these are real.
+def domain_warning(path: Path, source_is_simulated: bool, above: bool = True) -> str:
+    """Return a sentence if a detector has seen no real pictures, or few such as these.
 
     :param path: bundle folder or weight file; of the latter it is not known
+    :param above: a drone in flight takes them, or it is not known
     :return: '' if there is nothing to warn of
     :raises EncodingError: if a bundle's manifest cannot be read
     """
@@ -257,7 +258,12 @@ def domain_warning(path: Path, source_is_simulated: bool) -> str:
         return ''
     bundle = load_bundle(path)
     if bundle.domain != SIMULATED:
-        return ''
+        if above or SIMULATED not in bundle.domain:
+            return ''
+        return (
+            f'the detector {bundle.name!r} has seen few real people at eye level: expect it to '
+            'miss many. `mmedge model fetch yolox_nano` brings one that finds more there'
+        )
     return (
         f'the detector {bundle.name!r} has only ever seen simulated people, and these pictures '
         'come from a real camera: expect it to miss people and to see some where there are '

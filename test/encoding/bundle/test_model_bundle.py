@@ -227,6 +227,14 @@ def test_any_content_of_a_section_is_read_or_refused_in_words(
         assert load_bundle(tmp_path).levels
 
 
+def test_who_learned_from_both_is_no_match_for_eye_level(tmp_path: Path) -> None:
+    content = {'name': 'walkers', **camera(**FILE), 'domain': 'real and simulated'}
+    place = write(tmp_path, content)
+    assert 'few real people at eye level' in domain_warning(place, False, above=False)
+    assert domain_warning(place, False, above=True) == ''
+    assert domain_warning(place, True, above=False) == ''
+
+
 @pytest.mark.parametrize('simulated', [False, True])
 @pytest.mark.parametrize('domain', ['simulated', 'real', None])
 def test_only_real_pictures_for_a_detector_that_saw_simulated_ones_are_warned_of(

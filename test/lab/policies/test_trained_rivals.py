@@ -103,9 +103,8 @@ def test_a_wrong_entry_is_named(
         read_rivals(folder, bundle)
 
 
-@pytest.mark.parametrize('name', ['flight_people', 'fused_people'])
-def test_the_shipped_rivals_are_those_of_the_shipped_encoders(name: str) -> None:
-    bundle = Path(__file__).resolve().parents[3] / 'models' / name
+def test_the_shipped_rivals_are_those_of_the_shipped_encoders() -> None:
+    bundle = Path(__file__).resolve().parents[3] / 'models' / 'fused_people'
     result = bundle_rivals(bundle).plugins
     assert isinstance(result.modality_gating, TrainedGate)
     assert isinstance(result.model_selection, TrainedSelector)

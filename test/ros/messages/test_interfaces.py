@@ -28,8 +28,6 @@ EVERYWHERE = {'/rosout', '/parameter_events'}
 SOMETIMES = {'/tf', '/tf_static', '/perception/detections_2d', '/perception/detections_3d'}
 PX4 = ('vehicle_odometry', 'distance_sensor', 'vehicle_local_position')
 SOMETIMES |= {f'/fmu/out/{topic}' for topic in PX4}
-    f'/fmu/out/{t}' for t in ('vehicle_odometry', 'distance_sensor', 'vehicle_local_position')
-}
 
 
 @pytest.fixture
