@@ -395,8 +395,8 @@ def train_detector(
     :param places: of the pictures, see `picture_sources`
     :param validation: set of flights that judges the result
     :param begin_with: bundle of a detector of the same width, or its starting point
-    :param remind: another such bundle, whose scores of simulated pictures are learned too
-    :param teacher: YOLOX network as ONNX, whose scores of real colour pictures are learned too
+    :param remind: another such bundle, whose answers to simulated pictures are learned too
+    :param teacher: YOLOX network as ONNX, whose answers to real colour pictures are learned too
     :param attribution: what the licences of the pictures ask to be said
     :return: the figures by set
     :raises TrainingError: when it cannot be done; after a full disk the checkpoints are kept

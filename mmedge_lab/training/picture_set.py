@@ -107,14 +107,14 @@ class PictureSet:
         None is drawn more than eight times over: the rest is drawn from larger sources.
         """
         sizes = Counter(picture.source for picture in self.pictures)
-        left = shares = dict.fromkeys(sizes, 1)
+        shares = dict.fromkeys(sizes, 1)
         if SIMULATION in shares:
             shares[SIMULATION] = max(len(sizes) - 1, 1)
         order: list[int] = []
         # The smallest first: what they cannot give is shared by those that follow.
         for source, size in sorted(sizes.items(), key=lambda of: of[1]):
-            share = shares[source] / sum(left.values())
-            left = {other: left[other] for other in left if other != source}
+            share = shares[source] / sum(shares.values())
+            del shares[source]
             count = min(round((len(self) - len(order)) * share), _MOST_TIMES * size)
             own = [n for n, picture in enumerate(self.pictures) if picture.source == source]
             rounds = [rng.permutation(own).tolist() for _ in range(-(-count // len(own)))]

@@ -297,7 +297,8 @@ class Measurement:
     ``position`` (3,) m with ``covariance`` (3, 3) in the tracking frame. ``radial_velocity``
     (m/s, positive = receding, NaN unknown) with ``radial_variance`` is seen from ``origin``
     (3,). ``box`` is None for a radar-only cluster. ``range_from`` says what set the range:
-    ``radar``, ``height`` (of the box), ``learned`` (by feature fusion) or ``cluster``.
+    ``radar``, ``height`` (of the box), ``ground`` (below its foot), ``learned`` (by feature
+    fusion) or ``cluster``.
 
     ``lasting`` says which part (3, 3) of the covariance is an error that the next readings of
     a modality repeat, such as that of a person taller than others. ``otherwise`` is what holds

@@ -12,8 +12,6 @@ from mmedge_ros.geometry.sensor_poses import SensorGeometry
 
 # The cosine of 84 degrees.
 _LEAST_DEPTH = 0.1
-
-
 # Height of a standing body, m.
 _BODY = 1.7
 

@@ -84,8 +84,6 @@ class DecisionFusionParameters:
     velocity_deviation: float = 0.35
     # Returns closer than this (m) belong to one moving cluster: a body with its arms.
     link_distance: float = 0.7
-    # Smaller clusters are taken for noise.
-    cluster_size: int = 1
     # Bearing errors (rad) of a radar-only cluster: boards have few antennas across, fewer upright.
     azimuth_deviation: float = 0.03
     elevation_deviation: float = 0.1
@@ -107,7 +105,7 @@ def fuse_detections(
     :param geometry: the sensors' poses at that instant
     :param scan_geometries: their poses at each scan's stamp, on a drone that moves
     :param ground: what people stand on, where that is known
-    :param on_ground: is told what boxes say of it
+    :param on_ground: called with what boxes say of it
     """
     at_ns = camera.stamp_ns if camera is not None else max(s.stamp_ns for s in scans)
     returns = place_returns(
@@ -316,9 +314,7 @@ def _measure_clusters(
     ground: GroundView | None,
 ) -> list[Measurement]:
     """Turn moving clusters that no box explains into radar-only measurements."""
-    clusters = cluster_returns(
-        returns.positions, returns.velocities, p.link_distance, p.cluster_size
-    )
+    clusters = cluster_returns(returns.positions, returns.velocities, p.link_distance)
     if not clusters:
         return []
     origin, rotation = geometry.radar_pose.translation, geometry.radar_pose.rotation

@@ -130,7 +130,7 @@ def _rays(points: FloatArray) -> FloatArray:
 
 
 def cluster_returns(
-    positions: FloatArray, velocities: FloatArray, link_distance: float, minimum: int
+    positions: FloatArray, velocities: FloatArray, link_distance: float
 ) -> list[NDArray[np.intp]]:
     """Group returns by single linkage over ground position and Doppler velocity.
 
@@ -139,10 +139,9 @@ def cluster_returns(
     :param positions: (N, 3) m, z up
     :param velocities: (N,) m/s
     :param link_distance: largest distance between neighbours of one cluster, m
-    :param minimum: smaller clusters are left out
     :return: indices of each cluster, in order of their first member
     """
-    if len(positions) < minimum:
+    if not len(positions):
         return []
     place = np.column_stack([positions[:, :2], _METRES_PER_SPEED * velocities])
     labels = _connected(len(place), _neighbours(place, link_distance))
@@ -150,11 +149,7 @@ def cluster_returns(
     order = np.argsort(labels, kind='stable')
     labels = labels[order]
     ends = (np.flatnonzero(labels[1:] != labels[:-1]) + 1).tolist()
-    return [
-        order[begin:end]
-        for begin, end in zip([0, *ends], [*ends, len(order)], strict=True)
-        if end - begin >= minimum
-    ]
+    return [order[begin:end] for begin, end in zip([0, *ends], [*ends, len(order)], strict=True)]
 
 
 def _neighbours(places: FloatArray, distance: float) -> NDArray[np.intp]:

@@ -11,12 +11,10 @@ from mmedge_ros.tracking import return_placement
 from mmedge_ros.tracking.return_placement import cluster_returns
 
 
-def clusters(
-    rows: list[tuple[float, ...]], link: float = 0.7, minimum: int = 2
-) -> list[list[int]]:
+def clusters(rows: list[tuple[float, ...]], link: float = 0.7) -> list[list[int]]:
     """Indices of each cluster of (x, y, z, velocity)."""
     table = np.array(rows, float).reshape(-1, 4)
-    return [m.tolist() for m in cluster_returns(table[:, :3], table[:, 3], link, minimum)]
+    return [m.tolist() for m in cluster_returns(table[:, :3], table[:, 3], link)]
 
 
 def test_near_returns_with_like_velocities_are_one_cluster() -> None:
@@ -41,11 +39,8 @@ def test_the_height_separates_nothing() -> None:
     assert clusters([(5, 0, -1, 1), (5, 0, 2, 1)]) == [[0, 1]]
 
 
-def test_small_clusters_are_left_out() -> None:
-    rows = [(5, 0, 0, 1), (9, 0, 0, 1), (9.1, 0, 0, 1)]
-    assert clusters(rows) == [[1, 2]]
-    assert clusters(rows, minimum=1) == [[0], [1, 2]]
-    assert clusters(rows, minimum=3) == []
+def test_a_return_alone_is_a_cluster() -> None:
+    assert clusters([(5, 0, 0, 1), (9, 0, 0, 1), (9.1, 0, 0, 1)]) == [[0], [1, 2]]
 
 
 def test_without_returns_there_are_no_clusters() -> None:
@@ -54,7 +49,7 @@ def test_without_returns_there_are_no_clusters() -> None:
 
 def test_a_cloud_as_dense_as_a_lidars_is_clustered() -> None:
     places = np.random.default_rng(1).uniform([1, -2, 0], [5, 2, 2], (2000, 3))
-    (members,) = cluster_returns(places, np.ones(2000), 0.7, 2)
+    (members,) = cluster_returns(places, np.ones(2000), 0.7)
     assert len(members) == 2000
 
 
@@ -63,7 +58,7 @@ def test_a_cloud_as_dense_as_a_lidars_is_clustered() -> None:
     rows=st.lists(st.tuples(*[st.floats(-3, 3)] * 4), max_size=12),
 )
 def test_clusters_are_the_connected_parts(link: float, rows: list[tuple[float, ...]]) -> None:
-    result = clusters(rows, link, 1)
+    result = clusters(rows, link)
     assert sorted(i for members in result for i in members) == list(range(len(rows)))
     place = np.array([(x, y, 0.5 * v) for x, y, _, v in rows]).reshape(-1, 3)
     label = {i: n for n, members in enumerate(result) for i in members}

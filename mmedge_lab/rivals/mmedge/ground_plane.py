@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -24,12 +23,10 @@ from mmedge_ros.core.data_types import (
     UnitFeatures,
 )
 from mmedge_ros.geometry.sensor_rig import SensorRig
-from mmedge_ros.replay.bag import Bag, stamp_of
 from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.truth_matching import counted_people
 from mmedge_ros.tracking.data_association import intersection_over_union
 
-RANGE = 'sensor_msgs/msg/Range'
 # Deviation of that angle, rad: 'error of foot' of `mmedge lab bench world` over every 23rd flight
 # of hard_calibration (nine seeds: 0.0099 to 0.0268).
 ANGLE_ERROR = 0.016
@@ -39,21 +36,11 @@ _OLDEST_NS = NS_PER_S // 4
 _FLATTEST, _LEAST_IOU = 0.02, 0.5
 
 
-def rangefinder(recording: Path) -> list[tuple[int, float]]:
-    """Read the stamps (ns) and readings (m) of a rangefinder, in their order.
-
-    :raises BagError: if the recording cannot be read
-    """
-    with Bag(recording) as bag:
-        topics = [topic.name for topic in bag.topics if topic.msgtype == RANGE]
-        messages = bag.messages(topics) if topics else ()
-        return [(stamp_of(m), float(bag.deserialize(m).range)) for m in messages]
-
-
 class GroundPlaneEncoder(StoredEncoder):
     """Stored detections with the range of the ground plane in place of their own.
 
-    ``errors`` of the angle (rad) are those of people whom a box meets, without their signs.
+    ``readings`` are stamps (ns) and distances (m) of a rangefinder, in their order. ``errors`` of
+    the angle (rad) are those of people whom a box meets, without their signs.
     """
 
     def __init__(

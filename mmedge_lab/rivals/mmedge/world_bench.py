@@ -32,11 +32,12 @@ from mmedge_lab.judging.bundle_under_test import flight_digest
 from mmedge_lab.judging.decision_log import read_decisions
 from mmedge_lab.judging.encoded_flight import replay_encoded
 from mmedge_lab.judging.judged_flight import FlightOpener, JudgedFlight, bundle_about, bundle_of
-from mmedge_lab.rivals.mmedge.ground_plane import GroundPlaneEncoder, rangefinder
+from mmedge_lab.rivals.mmedge.ground_plane import GroundPlaneEncoder
 from mmedge_lab.simulation.flight_folder import read_description
 from mmedge_ros.core.data_types import CAMERA, RADAR, FloatArray
 from mmedge_ros.core.run_record import RunRecord
 from mmedge_ros.encoding.bundle.model_bundle import model_levels
+from mmedge_ros.geometry.rangefinder import HeightReport
 from mmedge_ros.replay.ground_truth import PERSON, GroundTruth
 from mmedge_ros.report.accuracy_samples import stream_samples
 from mmedge_ros.report.placement import MISS, placement_of
@@ -112,7 +113,8 @@ def bench(request: BenchRequest, *, before: str = '', profile: str = '') -> Benc
 def _replayed(strategy: Strategy, level: str, of: JudgedFlight, on_ground: bool = False) -> Sums:
     pipeline, ground = of.bundle.pipeline(strategy, of.networks, updates=True), None
     if on_ground:
-        readings = rangefinder(Path(of.flight.record.bag))
+        events = of.flight.events
+        readings = [(e.stamp_ns, e.distance) for e in events if isinstance(e, HeightReport)]
         ground = GroundPlaneEncoder(of.flight, of.truth, pipeline.rig, readings)
     record = replay_encoded(
         of.flight,
