@@ -133,6 +133,7 @@ class _Stratum(NamedTuple):
     mask: Mask
     heights: tuple[float, float] = (TALL_ENOUGH, math.inf)
     field: str = ''
+    value: str = ''
     judged: bool = True
 
 
@@ -237,7 +238,10 @@ def _strata(people: _People) -> Iterator[_Stratum]:
     for field in Conditions._fields:
         column = getattr(people, field)
         for name in sorted(set(column.tolist()) - {_UNKNOWN}):
-            yield _Stratum(field, name, tall & (column == name), field=field)
+            yield _Stratum(field, name, tall & (column == name), field=field, value=name)
+            if field == 'surroundings':
+                every, label = (MINIMUM_HEIGHT, math.inf), f'{name}, {_span(MINIMUM_HEIGHT)}'
+                yield _Stratum('surroundings', label, column == name, every, field, name)
     if not np.isfinite(people.ranges).any():
         return  # of single pictures nothing else is known
     for low, high in pairwise(_RANGES):
@@ -263,7 +267,7 @@ def _judged(stratum: _Stratum, candidates: Iterable[_Candidate]) -> StratumAccur
     right: list[bool] = []
     shown = shown_right = 0
     for candidate in candidates:
-        if stratum.field and getattr(candidate.conditions, stratum.field) != stratum.name:
+        if stratum.field and getattr(candidate.conditions, stratum.field) != stratum.value:
             continue
         met = next((place for place in candidate.people if free[place]), None)
         if met is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +72,9 @@ def calibrate(
         lens = (
             read_calibration(Path(shared['calibration'])).camera if shared['calibration'] else None
         )
-        write_extrinsics(out, transforms, _comments(bag, result), lens)
+        write_extrinsics(
+            out, transforms, _comments(bag, result), lens, datetime.now(timezone.utc).date()
+        )
     for note in notes:
         say(f'note: {note}')
     _print(result)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -56,19 +57,22 @@ def doctor(
     Exit status 1 if something has to be put right before a flight.
     """
     with plain_errors():
-        from mmedge_ros.geometry.calibration import read_calibration
+        from mmedge_ros.geometry.calibration import Calibration, read_calibration
         from mmedge_ros.geometry.transforms import format_static_transform
+        from mmedge_ros.preflight.input_checks import check_age
         from mmedge_ros.ros.graph.middleware_profile import set_profile
 
         extrinsics = shared['extrinsics']
-        transforms = read_calibration(Path(extrinsics)).transforms if extrinsics else []
+        given = read_calibration(Path(extrinsics)) if extrinsics else Calibration(None, [])
         set_profile(network)
         sections = examined(
             [shared['camera'], shared['radar'], shared['odometry']],
-            [format_static_transform(transform) for transform in transforms],
+            [format_static_transform(transform) for transform in given.transforms],
             shared['detector'],
             profile,
         )
+        if aged := check_age(given.calibrated, datetime.now(timezone.utc).date()):
+            sections['frames'] = [*sections.get('frames', ()), *aged]
     count = [f.state.value for findings in sections.values() for f in findings].count
     if as_json:
         plain = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -328,6 +328,23 @@ class Measurement:
     repeated: bool = False
     detection: DetectionKey | None = None
 
+    @property
+    def cue(self) -> Cue:
+        """What set the range."""
+        return _CUES.get(self.range_from, Cue.SIZE)
+
+
+class Cue(IntFlag):
+    """What says how far away somebody is; the values are those of Track.msg."""
+
+    NONE = 0
+    GROUND = 1
+    RADAR = 2
+    SIZE = 4
+
+
+_CUES = {'ground': Cue.GROUND, 'radar': Cue.RADAR, 'cluster': Cue.RADAR}
+
 
 class LabelSource(IntEnum):
     """Where the label of a track is from; the values are those of Track.msg."""
@@ -379,7 +396,9 @@ class Track:
     ``position`` (3,) m and ``velocity`` (3,) m/s in the decision's frame, ``covariance``
     (6, 6) of both. ``box`` is None while the camera does not see the object. ``age`` is the
     time since the last measurement update, in seconds. ``detection`` names the newest one in it.
-    ``recognised`` is what a recogniser says of it; its label is then that of the track.
+    ``recognised`` is what a recogniser says of it; its label is then that of the track. ``cues``
+    gave the newest range. ``projected`` is where its body is in the picture if the radar alone
+    sees it.
     """
 
     id: int
@@ -394,6 +413,8 @@ class Track:
     box_velocity: tuple[float, float] = (0.0, 0.0)
     detection: DetectionKey | None = None
     recognised: TrackLabel | None = None
+    cues: Cue = Cue.NONE
+    projected: Box | None = None
 
     def box_at(self, elapsed: float) -> Box | None:
         """Return the box moved with its own velocity by ``elapsed`` seconds."""

@@ -12,6 +12,7 @@
       child: camera_color_optical_frame
       translation: [0.0, -0.07, -0.05]      # m
       rotation: [-0.5, 0.5, -0.5, 0.5]      # quaternion x, y, z, w
+    calibrated: 2026-11-29            # when, optional
 
 Either part may be left out.
 """
@@ -19,6 +20,7 @@ Either part may be left out.
 from __future__ import annotations
 
 import math
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +43,7 @@ class Calibration(NamedTuple):
 
     camera: CameraModel | None
     transforms: list[StampedTransform]
+    calibrated: date | None = None
 
 
 def read_calibration(path: str | Path) -> Calibration:
@@ -60,9 +63,14 @@ def read_calibration(path: str | Path) -> Calibration:
                 f'neither a camera ({", ".join(_CAMERA_KEYS)}) nor transforms; '
                 'give a file in the format of camera_calibration'
             )
+        calibrated = content.get('calibrated')
+        if isinstance(calibrated, datetime):
+            calibrated = calibrated.date()
+        if not isinstance(calibrated, date | None):
+            raise GeometryError(f'calibrated is {shown(calibrated)}; expected a day: 2026-11-29')
     except GeometryError as error:
         raise GeometryError(f'{path}: {error}') from error
-    return Calibration(camera, transforms)
+    return Calibration(camera, transforms, calibrated)
 
 
 def _camera(content: dict[Any, Any]) -> CameraModel:

@@ -14,6 +14,8 @@ from mmedge_ros.geometry.sensor_poses import SensorGeometry
 _LEAST_DEPTH = 0.1
 # Height of a standing body, m.
 _BODY = 1.7
+# Width of the box of a body by its height.
+_WIDTH = 0.4
 
 
 class CameraView(NamedTuple):
@@ -33,6 +35,15 @@ class CameraView(NamedTuple):
         depths = np.where(in_view, optical[:, 2], np.inf)
         heights: FloatArray = _BODY * float(self.camera.k[1, 1]) / depths
         return heights
+
+    def shown_boxes(self, points: FloatArray) -> FloatArray:
+        """Return the boxes (N, 4) px of bodies whose middles are at points (N, 3).
+
+        Of those not in the picture they are empty.
+        """
+        pixels, _ = self.camera.project((points - self.position) @ self.rotation)
+        halves = self.shown_heights(points)[:, None] * (0.5 * _WIDTH, 0.5)
+        return np.column_stack((pixels - halves, pixels + halves))
 
 
 def view_of(geometry: SensorGeometry) -> CameraView | None:

@@ -38,6 +38,7 @@ from mmedge_ros.pipeline.track_updates import TrackUpdates
 from mmedge_ros.pipeline.unit_tracker import UnitTracker
 from mmedge_ros.pipeline.window_assembler import ClosedWindow, WindowAssembler
 from mmedge_ros.tracking import FusionError
+from mmedge_ros.tracking.boresight import Boresight
 from mmedge_ros.tracking.decision_fusion import DecisionFusionParameters, fuse_detections
 from mmedge_ros.tracking.pairing import PairedUnits
 from mmedge_ros.tracking.score_calibration import ScoreCalibration
@@ -65,8 +66,13 @@ _STEP_MARGIN_NS = 5_000_000
 MeasurementSource: TypeAlias = Callable[[PairedUnits, SensorRig, GroundPlane], list[Measurement]]
 
 
-def decision_fusion_source(parameters: DecisionFusionParameters) -> MeasurementSource:
-    """Return decision fusion as a source of measurements."""
+def decision_fusion_source(
+    parameters: DecisionFusionParameters, boresight: Boresight | None = None
+) -> MeasurementSource:
+    """Return decision fusion as a source of measurements.
+
+    :param boresight: learns whether radar and camera look the same way
+    """
 
     def measure(units: PairedUnits, rig: SensorRig, ground: GroundPlane) -> list[Measurement]:
         ego = rig.ego_at(units.stamp_ns)
@@ -81,6 +87,7 @@ def decision_fusion_source(parameters: DecisionFusionParameters) -> MeasurementS
             [rig.geometry_at(scan.stamp_ns) for scan in units.scans],
             ground.view(*at) if at else None,
             lambda readings: ground.learn(*at, *readings) if at else None,
+            boresight,
         )
 
     return measure
@@ -131,7 +138,8 @@ class PerceptionPipeline:
         self._late_ns = {RADAR: max(offset_ns, 0), CAMERA: max(-offset_ns, 0)}
         self.rig = rig = SensorRig()
         self._measures_all = measure is not None
-        source = measure or decision_fusion_source(p.fusion)
+        self.boresight = Boresight()
+        source = measure or decision_fusion_source(p.fusion, self.boresight)
         tracker = Tracker(p.tracking(feature_fusion is not None), noise_scale)
         self.tracker = UnitTracker(
             tracker,
@@ -170,7 +178,7 @@ class PerceptionPipeline:
     @property
     def degraded(self) -> tuple[str, ...]:
         """What decisions have to do without, in words."""
-        return (*self.rig.degraded, *self.unlike)
+        return (*self.rig.degraded, *self.boresight.words, *self.unlike)
 
     @property
     def unlike(self) -> tuple[str, ...]:

@@ -40,8 +40,8 @@ class PipelineStatus:
         self._gate = _gate_status(self._pipeline)
 
     def problems(self) -> list[str]:
-        """Say in words what is wrong with pictures and gate."""
-        problems = [*self._pipeline.unlike]
+        """Say in words what is wrong with mounts, pictures and gate."""
+        problems = [*self._pipeline.boresight.words, *self._pipeline.unlike]
         if self._gate is not None and self._pipeline.unlike:
             problems.append('meanwhile no sensor rests')
         if self._gate is not None and self._gate.is_off:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from statistics import median
 from typing import NamedTuple
 
@@ -50,10 +51,13 @@ _DEGRADED = {
     'no odometry': "name the autopilot's topic with --odometry",
     'no camera calibration': 'publish camera_info beside the pictures, or give --calibration FILE',
     'no transform': 'give --extrinsics FILE (see config/extrinsics.yaml), or publish /tf_static',
+    'radar and camera look apart': 'record people who walk, and run mmedge calibrate on it',
     'pictures are unlike': 'look at the lens, the exposure and the light; a detector for such '
     'pictures: `mmedge lab train detector` (docs/models.md, your own pictures)',
     'no base_link': 'give --extrinsics FILE (see config/extrinsics.yaml), or publish /tf_static',
 }
+# Calibrations older than this (days) are worth a look.
+_CALIBRATED = 90
 _ERROR = 2
 _SILENCE = re.compile(r'no \S+ input on ')
 
@@ -264,6 +268,18 @@ def check_frames(graph: GraphView, extrinsics: Sequence[str] = ()) -> list[Findi
     return [note('transforms', text, remedy_for(text)) for text in missing] or [
         ok('transforms', f'{geometry.frame_id} to {" and ".join(filter(None, frames.values()))}')
     ]
+
+
+def check_age(calibrated: date | None, today: date) -> list[Finding]:
+    """Judge how long ago the sensors of the user's file were calibrated, where it says."""
+    if calibrated is None:
+        return []
+    days = (today - calibrated).days
+    words = f'calibrated on {calibrated}, {days} days ago'
+    if 0 <= days <= _CALIBRATED:
+        return [ok('extrinsics', words)]
+    remedy = 'mounts move: record people who walk, and run mmedge calibrate on it'
+    return [note('extrinsics', words, remedy)]
 
 
 def check_nodes(statuses: Sequence[NodeStatus]) -> list[Finding]:

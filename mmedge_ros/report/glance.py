@@ -75,7 +75,7 @@ def sentences(report: Mapping[str, Any]) -> list[str]:
     """Say in plain words what happened, from the content of report.json."""
     if not report['decisions']:
         return ['No answer was given, so that there is nothing to say about people.']
-    words = [*_people(report), *_new_in_view(report), *_answers(report)]
+    words = [*_people(report), *_new_in_view(report), *_answers(report), *_radar(report)]
     if detector := report['software'].get('detector'):
         words.append(f'People were found by {detector}.')
     if not report['accuracy']:
@@ -162,6 +162,15 @@ def _answers(report: Mapping[str, Any]) -> Iterator[str]:
     if error is not None:
         words += f'; positions were typically {error:.{2 if error < 1 else 1}f} m off'
     yield f'{words}.'
+
+
+def _radar(report: Mapping[str, Any]) -> Iterator[str]:
+    shares = [
+        f'{100 * row["share"]:.0f} % at {row["from_m"]} to {row["to_m"]} m'
+        for row in report['radar_detection']
+    ]
+    if shares:
+        yield f'Of the people in the picture the radar saw within a second {", ".join(shares)}.'
 
 
 def _counted(people: int, verb: str = '') -> str:

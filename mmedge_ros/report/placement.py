@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ from mmedge_ros.tracking.decision_fusion import RADAR_ONLY_LABEL
 MISS, SWITCH = 2.0, 1.0
 _TALL, _DETECTED = 20.0, 0.5
 # Of the chi-squared distribution with 2 degrees of freedom.
-_WITHIN_95 = -2.0 * math.log(0.05)
+_WITHIN_90 = -2.0 * math.log(0.1)
 # Whoever is not seen for longer has left.
 _LONGEST_GAP_NS = 10 * NS_PER_S
 _GROUND = np.ix_([0, 1, 3, 4], [0, 1, 3, 4])
@@ -75,11 +75,13 @@ class PlacementSums:
     """Sums over ``instants``: ``people`` in reach, of whom ``placed`` within 2 m.
 
     ``placed_by_range`` within 1 m, beyond 10 m within 10 % of their range; ``covered`` placed
-    inside the 95 % ellipse of the track. GOSPA is ``localisation`` m and 2 m for each of
+    inside the 90 % ellipse of the track. GOSPA is ``localisation`` m and 2 m for each of
     ``missed`` and ``invented``. ``switches`` are changes of a person's id. ``false_tracks`` counts
     tracks that were more than 2 m (3.5 m of a car) from everything that moves. ``kept`` of
     ``gap``: instants at which a sensor no longer saw a person who was placed before, and those
-    at which the same track was still there.
+    at which the same track was still there. ``waits`` are the times (s) from the first instant in
+    reach to the first at which somebody was placed, of all who ever were; ``never`` counts the
+    others.
     """
 
     instants: int = 0
@@ -94,6 +96,8 @@ class PlacementSums:
     false_tracks: int = 0
     gap: int = 0
     kept: int = 0
+    never: int = 0
+    waits: list[float] = field(default_factory=list)
 
     @property
     def gospa(self) -> float:
@@ -116,6 +120,7 @@ class PlacementSums:
             'false_per_minute': _share(self.false_tracks, minutes),
             'kept': _share(self.kept, self.gap),
             'coverage': _share(self.covered, self.placed),
+            'wait_s_p95': float(np.quantile(self.waits, 0.95)) if self.waits else math.nan,
             'placement': asdict(self),
         }
 
@@ -172,6 +177,7 @@ class _Judge:
         # By sensor and person: when it was last seen, and the track that placed it then.
         self._seen: dict[tuple[str, int], tuple[int, int | None]] = {}
         self._false: set[int] = set()
+        self._since: dict[int, int] = {}  # when a person was first in reach
 
     def take(
         self, now_ns: int, frame: TrueFrame, positions: FloatArray, tracks: _TracksThen
@@ -194,10 +200,15 @@ class _Judge:
         people, owners = people[apart <= POSITION_GATE], owners[apart <= POSITION_GATE]
         sums.placed += len(people)
         errors = nees(positions[people, :2] - tracks.places[owners], tracks.covariances[owners])
-        sums.covered += int((errors <= _WITHIN_95).sum())
+        sums.covered += int((errors <= _WITHIN_90).sum())
         placed = dict(zip(frame.ids[people].tolist(), tracks.ids[owners].tolist(), strict=True))
         sums.switches += sum(self._last.get(one, of) != of for one, of in placed.items())
+        for one in frame.ids[reached].tolist():
+            self._since.setdefault(one, now_ns)
+        new = [one for one in placed if one not in self._last]
+        sums.waits += [(now_ns - self._since[one]) / NS_PER_S for one in new]
         self._last |= placed
+        sums.never = len(self._since) - len(sums.waits)
         on = {(tracks.ids[m], n) for n, m in np.argwhere(distances <= POSITION_GATE)}
         self._keep(now_ns, frame, placed, on)
 

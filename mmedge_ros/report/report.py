@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from mmedge_ros.core.data_types import NS_PER_S, Decision, LabelSource, Track, TrackLabel
+from mmedge_ros.core.data_types import NS_PER_S, Cue, Decision, LabelSource, Track, TrackLabel
 from mmedge_ros.core.plain_values import plain_values
 from mmedge_ros.core.run_record import RunRecord, UnitCounts
 from mmedge_ros.report.accuracy import Accuracy, accuracy_of
 from mmedge_ros.report.glance import glance_figures, limits, sentences
 from mmedge_ros.report.placement import placement_of
+from mmedge_ros.report.radar_detection import radar_detection
 from mmedge_ros.report.report_files import REPORT, kept_content, write_files
 from mmedge_ros.report.report_pictures import NO_PICTURES, PICTURE_NAMES, RunPictures
 from mmedge_ros.report.run_metrics import (
@@ -46,6 +47,7 @@ _DIGITS = 6
 _MOST_CONFIGURATIONS = 1000
 _MOST_NOVELTIES = 200
 _UPPER = np.triu_indices(6)
+_CUES = {'ground': Cue.GROUND, 'radar': Cue.RADAR, 'size': Cue.SIZE}
 
 
 def rounded(value: float, digits: int) -> float | None:
@@ -88,13 +90,17 @@ def _decision_object(decision: Decision, scale: float) -> dict[str, Any]:
 
 
 def _track_object(track: Track, frame_id: str, scale: float) -> dict[str, Any]:
-    box = None if track.box is None else [rounded(edge * scale, 2) for edge in track.box]
+    box, projected = (
+        of and [rounded(edge * scale, 2) for edge in of] for of in (track.box, track.projected)
+    )
     covariance = np.asarray(track.covariance, np.float64)[_UPPER].tolist()
     return {
         'id': int(track.id),
         'label': track.label,
         'score': rounded(track.score, 4),
         'box': box,
+        'projected': projected,
+        'cues': [name for name, cue in _CUES.items() if cue in track.cues],
         'box_velocity': [rounded(speed * scale, 2) for speed in track.box_velocity],
         'position': [rounded(value, 4) for value in track.position],
         'velocity': [rounded(value, 4) for value in track.velocity],
@@ -228,6 +234,7 @@ def report_of(
         'tracks': [_track_summary(track) for track in tracks],
         'accuracy': None if accuracy is None else accuracy.report() | _placement(record),
         'tracking': None if accuracy is None else accuracy.tracking_report(),
+        'radar_detection': radar_detection(record),
         'recognition': _recognition(record),
         'problems': [*record.problems, *(accuracy.problems if accuracy else ())],
         'energy': energy_report(record),

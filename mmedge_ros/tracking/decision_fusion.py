@@ -28,6 +28,7 @@ from mmedge_ros.core.parameter import parameter
 from mmedge_ros.geometry.ground_plane import GroundView
 from mmedge_ros.geometry.rotations import ray_covariances
 from mmedge_ros.geometry.sensor_poses import SensorGeometry
+from mmedge_ros.tracking.boresight import Boresight
 from mmedge_ros.tracking.box_placement import PlacedBoxes, place_boxes
 from mmedge_ros.tracking.box_ranges import (
     GroundReadings,
@@ -97,6 +98,7 @@ def fuse_detections(
     scan_geometries: Sequence[SensorGeometry] | None = None,
     ground: GroundView | None = None,
     on_ground: Callable[[GroundReadings], None] = lambda _: None,
+    boresight: Boresight | None = None,
 ) -> list[Measurement]:
     """Fuse one camera unit with the radar scans that go with it; either may be absent.
 
@@ -106,6 +108,7 @@ def fuse_detections(
     :param scan_geometries: their poses at each scan's stamp, on a drone that moves
     :param ground: what people stand on, where that is known
     :param on_ground: called with what boxes say of it
+    :param boresight: learns how far returns lie beside boxes
     """
     at_ns = camera.stamp_ns if camera is not None else max(s.stamp_ns for s in scans)
     returns = place_returns(
@@ -126,6 +129,8 @@ def fuse_detections(
         eye = geometry.camera_pose.translation
         feet = feet_of(boxes, eye, ground, float(geometry.camera.k[1, 1]))
         seen = with_ground(by_size, boxes, feet, ground)
+    if boresight is not None and geometry.camera is not None and camera and not camera.followed:
+        boresight.learn(boxes, seen, returns, geometry.camera.k)
     inside = returns.inside(boxes.corners)
     owner = _owners(boxes, seen, returns, inside, parameters)
     echoes = {

@@ -14,6 +14,7 @@ from mmedge_ros.core.data_types import (
     NS_PER_S,
     RADAR,
     Box,
+    Cue,
     DetectionKey,
     FloatArray,
     Measurement,
@@ -65,7 +66,7 @@ class TrackState(NamedTuple):
     ``height_bias`` is how tall its body is; ``misassociation`` (3, 3) is the covariance of its
     position if the returns that range it, or that its height bias was learned from, were another
     object's. ``noise_scale`` is how much larger its errors are than
-    the noise models say. It was first seen at ``begun`` (2,) m.
+    the noise models say. It was first seen at ``begun`` (2,) m. ``cues`` gave its newest range.
     """
 
     id: int
@@ -86,6 +87,7 @@ class TrackState(NamedTuple):
     noise_scale: NoiseScale = UNLEARNED
     detection: DetectionKey | None = None
     begun: FloatArray = _ORIGIN
+    cues: Cue = Cue.NONE
 
     @property
     def last_update_ns(self) -> int:
@@ -146,11 +148,13 @@ class TrackState(NamedTuple):
         recent_ns: int,
         covariance: FloatArray,
         turn: CameraTurn | None = None,
+        projected: Box | None = None,
     ) -> Track:
         """Turn into the published form.
 
         :param recent_ns: bounds what counts as *seen by*
         :param turn: how the camera turns, which moves boxes beside their own rates
+        :param projected: where it is in the picture if the radar alone sees it
         """
         rates = np.zeros(2)
         if self.box is not None and box is not None:
@@ -169,6 +173,8 @@ class TrackState(NamedTuple):
             age=(now_ns - self.last_update_ns) / NS_PER_S,
             box_velocity=(float(rates[0]), float(rates[1])),
             detection=self.detection,
+            cues=self.cues,
+            projected=projected,
         )
 
 
@@ -232,6 +238,7 @@ def start_track(
         support=int(measurement.box is not None),
         detection=None if measurement.repeated else measurement.detection,
         begun=position[:2],
+        cues=measurement.cue,
     )
 
 

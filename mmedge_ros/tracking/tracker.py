@@ -220,13 +220,15 @@ class Tracker:
             state.view,
         )
         shown, p = [], self.parameters
+        view = turn.after if turn is not None else state.view
         for track in self._advance(confirmed, at_ns, turn and turn.after):
-            box = None
+            box = projected = None
             if track.box is not None and self._is_seen(track, at_ns):
-                box = _clip(track.box.box(), size)
-                box = box if box.width >= 1.0 and box.height >= 1.0 else None
+                box = _shown(track.box.box(), size)
+            if box is None and view is not None and track.last_update_ns > recent_ns:
+                projected = _shown(Box(*view.shown_boxes(track.mean[None, :3])[0].tolist()), size)
             covariance = track.scaled_covariance(self._noise_scale, p.misassociation_share)
-            shown.append(track.report(at_ns, box, recent_ns, covariance, turn))
+            shown.append(track.report(at_ns, box, recent_ns, covariance, turn, projected))
         return tuple(sorted(shown, key=lambda t: t.id))
 
     def _is_seen(self, track: TrackState, now_ns: int) -> bool:
@@ -341,6 +343,7 @@ class Tracker:
             evidence=evidence,
             support=support,
             detection=detection,
+            cues=measurement.cue,
         )
         if track.confirmed or not self._is_confirmed(counted):
             return counted
@@ -450,10 +453,10 @@ def _apart_from(tracks: list[TrackState], measurements: list[Measurement]) -> li
     ]
 
 
-def _clip(box: Box, size: tuple[int, int]) -> Box:
-    """Cut to the picture; a size of zero leaves the box as it is."""
+def _shown(box: Box, size: tuple[int, int]) -> Box | None:
+    """Cut to the picture, unless its size is zero; None if nothing is left."""
     width, height = size
-    if not width or not height:
-        return box
-    limits = (width, height, width, height)
-    return Box(*(min(max(edge, 0.0), limit) for edge, limit in zip(box, limits, strict=True)))
+    if width and height:
+        limits = (width, height, width, height)
+        box = Box(*(min(max(edge, 0.0), limit) for edge, limit in zip(box, limits, strict=True)))
+    return box if box.width >= 1.0 and box.height >= 1.0 else None

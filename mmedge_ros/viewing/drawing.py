@@ -63,7 +63,8 @@ def annotate(
 ) -> Picture:
     """Return a copy of a picture with boxes, ids, ranges and speeds.
 
-    Boxes are moved from the state time of the tracks to the picture's ``stamp_ns``. Labels are
+    Boxes are moved from the state time of the tracks to the picture's ``stamp_ns``; those of
+    people whom the radar alone sees are dashed. Labels are
     placed by `place_labels`: one without room is shortened, and in the end left out.
 
     :param origin: (3,) where ranges are measured from, in the frame of the tracks; their
@@ -77,11 +78,14 @@ def annotate(
     elapsed = (stamp_ns - decision.state_ns) / NS_PER_S
     shown: list[tuple[Track, Area]] = []
     for track in decision.tracks if abs(elapsed) <= _LONGEST_PREDICTION else ():
-        area = _area(track.box_at(elapsed), scale, drawn)
-        if area is not None:
-            shown.append((track, area))
-            thickness = _line_width(drawn)
-            cv2.rectangle(drawn, area[:2], area[2:], _track_colour(track), thickness)
+        area = _area(track.box_at(elapsed) or track.projected, scale, drawn)
+        if area is None:
+            continue
+        shown.append((track, area))
+        if track.box is None:
+            _dashed(drawn, area, _track_colour(track))
+        else:
+            cv2.rectangle(drawn, area[:2], area[2:], _track_colour(track), _line_width(drawn))
     for area in real:
         _dashed(drawn, area)
     texts = [_words(track, origin)[2 if ids_only else 0 :] for track, _ in shown]
@@ -91,7 +95,7 @@ def annotate(
 
 def legend(has_truth: bool) -> list[tuple[str, Colour]]:
     """Return what the lines in an annotated picture are, for `status_bar`."""
-    words = [('coloured box: a track and its id', WHITE)]
+    words = [('coloured box: a track and its id; dashed: seen by radar alone', WHITE)]
     return [*words, ('dashed white box: a person really there', WHITE)] if has_truth else words
 
 
@@ -150,8 +154,8 @@ def _line_width(picture: Picture) -> int:
     return max(1, round(int(picture.shape[0]) / 300))
 
 
-def _dashed(picture: Picture, area: Area) -> None:
-    """Draw a dashed white rectangle; what lies below stays visible between the dashes."""
+def _dashed(picture: Picture, area: Area, colour: Colour = WHITE) -> None:
+    """Draw a dashed rectangle; what lies below stays visible between the dashes."""
     x0, y0, x1, y1 = area
     corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
     width = _line_width(picture)
@@ -160,7 +164,7 @@ def _dashed(picture: Picture, area: Area) -> None:
         length = max(abs(end[0] - begin[0]), abs(end[1] - begin[1]))
         points = np.linspace(begin, end, max(length // dash, 1) + 1).round().astype(int).tolist()
         for first, second in list(pairwise(points))[::2]:
-            cv2.line(picture, first, second, WHITE, width)
+            cv2.line(picture, first, second, colour, width)
 
 
 def _label_tracks(

@@ -37,7 +37,7 @@ def write(folder: Path, content: Any) -> Path:
 
 
 def test_camera_and_transforms_are_read(tmp_path: Path) -> None:
-    camera, transforms = read_calibration(write(tmp_path, {**CAMERA, 'transforms': [EDGE]}))
+    camera, transforms, _ = read_calibration(write(tmp_path, {**CAMERA, 'transforms': [EDGE]}))
     assert camera is not None
     assert (camera.width, camera.height, camera.model) == (640, 480, 'plumb_bob')
     assert camera.k[1, 1] == 451
@@ -49,14 +49,14 @@ def test_camera_and_transforms_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize('part', ['camera', 'transforms'])
 def test_either_part_may_be_left_out(tmp_path: Path, part: str) -> None:
     path = write(tmp_path, CAMERA if part == 'camera' else {'transforms': [EDGE]})
-    camera, transforms = read_calibration(path)
+    camera, transforms, _ = read_calibration(path)
     assert (camera is None) == (part == 'transforms')
     assert len(transforms) == (part == 'transforms')
 
 
 def test_numbers_as_numpy_prints_them_are_read(tmp_path: Path) -> None:
     text = yaml.safe_dump(CAMERA).replace('- -0.1', '- 1e-05')
-    camera, _ = read_calibration(write(tmp_path, text))
+    camera = read_calibration(write(tmp_path, text)).camera
     assert camera is not None
     assert camera.d[1] == 1e-05
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from hand_made_graph import NOW_NS, arrivals, good_graph, view
 from hypothesis import given, settings
@@ -25,6 +27,7 @@ from mmedge_ros.preflight.graph_view import (
 )
 from mmedge_ros.preflight.input_checks import (
     CONTENTS,
+    check_age,
     check_clocks,
     check_frames,
     check_inputs,
@@ -211,6 +214,15 @@ def test_what_fusion_does_without_is_passed_on_with_a_remedy() -> None:
     assert '--odometry' in found.remedy
     unpublished = good_graph(odometry=view(ODOMETRY))._replace(statuses=(status,))
     assert [f.state for f in check_frames(unpublished)] == [State.OK]  # said of the input
+
+
+def test_an_old_calibration_is_worth_a_look_and_one_without_a_day_is_not_judged() -> None:
+    today = date(2026, 11, 29)
+    new, old, later = (check_age(date(2026, m, 1), today)[0] for m in (11, 6, 12))
+    assert (new.state, new.words) == (State.OK, 'calibrated on 2026-11-01, 28 days ago')
+    assert (old.state, later.state) == (State.NOTE, State.NOTE)
+    assert 'mmedge calibrate' in old.remedy
+    assert check_age(None, today) == []
 
 
 def test_without_a_graph_of_ours_frames_are_looked_up_in_the_given_transforms() -> None:

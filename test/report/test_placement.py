@@ -46,10 +46,18 @@ def test_an_error_of_1_m_halves_the_worth() -> None:
     found = judged(lambda _: [track(position=(10.0, 1.0, 0.9), spread=0.1)])
     assert (found['worth'], found['gospa']) == (pytest.approx(0.5), pytest.approx(1.0))
     assert (found['placed'], found['placed_by_range'], found['coverage']) == (1.0, 1.0, 0.0)
-    # 1 m is 2.45 deviations of 0.41 m: the edge of the ellipse.
-    assert judged(lambda _: [track(position=(10, 1, 0), spread=0.17)])['coverage'] == 1.0
+    # 1 m is 2.15 deviations of 0.47 m: the edge of the ellipse.
+    assert judged(lambda _: [track(position=(10, 1, 0), spread=0.22)])['coverage'] == 1.0
+    assert judged(lambda _: [track(position=(10, 1, 0), spread=0.21)])['coverage'] == 0.0
     far = judged(lambda _: [track(position=(10.0, 1.5, 0.9))])
     assert (far['placed'], far['placed_by_range']) == (1.0, 0.0)
+
+
+def test_who_is_placed_late_waited_and_who_never_is_counts_apart() -> None:
+    later = true_person(2, SMALL._replace(y1=260.0), (10.0, 6.0, 0.9))
+    found = judged(lambda ms: [track()] if ms >= 300 else [], true_person(), later)
+    assert found['wait_s_p95'] == pytest.approx(0.3)
+    assert found['placement']['never'] == 1
 
 
 @pytest.mark.parametrize('label', ['person', 'moving'])

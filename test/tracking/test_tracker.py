@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Measurement, Track
+from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Cue, Measurement, Track
 from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.rotations import rotation_by
@@ -299,6 +299,14 @@ def test_a_clear_picture_without_a_body_speaks_against_what_the_radar_alone_foll
         )
         shown += tracker.report(state, at(ms), at(ms - 500), SIZE)
     assert bool(shown) == (trust == 0.0)
+    if shown:
+        here, projected = shown[-1].position, shown[-1].projected
+        assert (shown[-1].box, shown[-1].cues) == (None, Cue.RADAR)
+        assert projected is not None
+        assert projected.height == pytest.approx(1.7 * FOCAL / here[0], rel=0.01)
+        assert projected.x0 + projected.width / 2 == pytest.approx(WIDTH / 2, abs=1.0)
+        # Where nothing sees it any more, nothing is drawn.
+        assert tracker.report(state, at(ms + 300), at(ms + 200), SIZE)[0].projected is None
 
 
 def test_one_return_is_a_person_only_where_the_camera_sees_nothing() -> None:

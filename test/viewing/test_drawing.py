@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -88,6 +89,15 @@ def test_a_decision_too_old_to_be_true_of_a_picture_is_not_drawn() -> None:
     known = decision(track(1, Box(100, 100, 200, 300)))
     drawn = annotate(picture(), NOW_NS + 2 * NS_PER_S, known)
     assert (drawn == GREY).all()
+
+
+def test_who_is_seen_by_the_radar_alone_has_a_dashed_box() -> None:
+    box = Box(100, 100, 200, 300)
+    whole, dashed = (
+        (annotate(picture(), NOW_NS, decision(of))[110:300, 99:102] != GREY).any(axis=2).mean()
+        for of in (track(1, box), replace(track(1, None), projected=box))
+    )
+    assert 0.3 * whole < dashed < 0.7 * whole
 
 
 coordinates = st.floats(-200.0, 900.0)

@@ -62,7 +62,9 @@ _FIGURES: Mapping[str, Figure] = {
     'kept': Figure('kept', 'kept', 'gap'),
     'gospa': Figure('GOSPA per person, m', 'gospa', 'people', 2),
     'worth': Figure('worth', 'cost', 'people', offset=1.0, scale=-1.0 / MISS),
-    'coverage': Figure('coverage', 'covered', 'placed'),
+    'coverage': Figure('in the ellipse of 90 %', 'covered', 'placed'),
+    'wait': Figure('until placed, p95, s', 'waits', digits=2, quantile=0.95),
+    'never': Figure('never placed, per flight', 'never', digits=1, compared=False),
     'streaming_iou': Figure('streaming IoU, 20 px up', 'overlap_20px', 'people_20px'),
     # 0.67 deviations hold half of what is normal.
     'angle': Figure('error of foot, rad', 'angle', digits=4, quantile=0.5, scale=1.0 / 0.6745),
@@ -139,12 +141,15 @@ def _before(folder: Path, of: JudgedFlight) -> Sums:
     return world_sums(record, of.truth)
 
 
-def world_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float]:
+def world_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float | list[float]]:
     """Return the sums of a run that the figures are quotients of."""
     placement = placement_of(record, truth)
+    counts = asdict(placement)
+    waits = counts.pop('waits')
     return {
         **state_sums(stream_samples(record, truth)),
-        **{name: float(value) for name, value in asdict(placement).items()},
+        **{name: float(value) for name, value in counts.items()},
+        'waits': waits,
         'gospa': placement.gospa,
         'cost': placement.cost,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,9 @@ def write_extrinsics(
     transforms: Sequence[StampedTransform],
     comments: Sequence[str],
     camera: CameraModel | None = None,
+    day: date | None = None,
 ) -> None:
-    """Write transforms, and the camera if it is given, below comments.
+    """Write transforms, and the camera and the day if they are given, below comments.
 
     :raises OSError: if that is not possible
     """
@@ -76,6 +78,8 @@ def write_extrinsics(
         }
         for edge in transforms
     ]
+    if day is not None:
+        content['calibrated'] = day
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [f'# {line}'.rstrip() for line in comments]
     text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)

@@ -340,7 +340,9 @@ def to_track(track: core.Track) -> msg.Track:
         label=track.label,
         score=float(track.score),
         box_valid=track.box is not None,
-        box=np.array(track.box or (0.0,) * 4, np.float32),
+        box=np.array(track.box or track.projected or (0.0,) * 4, np.float32),
+        projected=track.projected is not None,
+        cues=int(track.cues),
         box_velocity=np.array(track.box_velocity, np.float32),
         seen_by=list(track.seen_by),
         age=float(track.age),
@@ -381,14 +383,14 @@ def from_track(message: msg.Track) -> core.Track:
     covariance = np.zeros((6, 6))
     covariance[:3, :3] = np.reshape(message.pose.covariance, (6, 6))[:3, :3]
     covariance[3:, 3:] = np.reshape(message.twist.covariance, (6, 6))[:3, :3]
-    box = core.Box(*(float(v) for v in message.box)) if message.box_valid else None
-    if not all(np.isfinite(v).all() for v in (position, velocity, covariance, box or ())):
+    box = core.Box(*(float(v) for v in message.box))
+    if not all(np.isfinite(v).all() for v in (position, velocity, covariance, box)):
         raise ValueError(f'track {message.id}: a state that is not finite')
     return core.Track(
         message.id,
         message.label,
         message.score,
-        box,
+        box if message.box_valid else None,
         position,
         velocity,
         covariance,
@@ -399,6 +401,8 @@ def from_track(message: msg.Track) -> core.Track:
         if message.detection_valid
         else None,
         _recognised(message),
+        core.Cue(message.cues),
+        box if message.projected else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +36,10 @@ def test_the_file_says_how_the_sensors_really_sit(
     seen = walked((8.0, 2.0, 0.0))
     assert degrees_apart(list(seen.transforms), TRUE.rotation) > 8.0
     path = tmp_path / 'new' / 'rig.yaml'
-    write_extrinsics(path, calibrated_transforms(seen, result), ['from a walk'], LENS)
+    transforms, day = calibrated_transforms(seen, result), date(2026, 11, 29)
+    write_extrinsics(path, transforms, ['from a walk'], LENS, day)
     read = read_calibration(path)
+    assert read.calibrated == day
     assert degrees_apart(read.transforms, TRUE.rotation) < 1.5
     assert [edge.child for edge in read.transforms] == [RADAR_FRAME, CAMERA_FRAME]
     np.testing.assert_allclose(read.transforms[0].translation, RADAR_MOUNT.translation)

@@ -144,6 +144,12 @@ def test_a_track_keeps_what_was_recognised_and_which_detection_is_its_newest() -
     assert same_track(conversions.from_track(serialised(conversions.to_track(track))), track)
 
 
+def test_a_track_keeps_what_ranged_it_and_where_the_radar_says_it_is_in_the_picture() -> None:
+    where = core.Box(1.0, 2.0, 3.5, 8.0)
+    track = a_track(box=None, cues=core.Cue.RADAR | core.Cue.GROUND, projected=where)
+    assert same_track(conversions.from_track(serialised(conversions.to_track(track))), track)
+
+
 @pytest.mark.parametrize('broken', [{'source': 9}, {'confidence': math.nan}, {'confidence': 7.0}])
 def test_labels_that_cannot_be_true_are_refused(broken: dict[str, Any]) -> None:
     message = conversions.to_track_labels([a_label()], NOW_NS)
