@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import numpy as np
 
 from mmedge_lab.judging.bench import Figure, Sums
 from mmedge_ros.core.data_types import CAMERA
 from mmedge_ros.core.run_record import RunRecord
+from mmedge_ros.replay.ground_truth import GroundTruth
 from mmedge_ros.report.accuracy import Accuracy
 from mmedge_ros.report.accuracy_samples import PersonSamples
 from mmedge_ros.report.mot_metrics import MotFigures
+from mmedge_ros.report.placement import MISS, placement_of
 
 FIGURES: Mapping[str, Figure] = {
     'streaming_mean_iou': Figure('streaming IoU', 'stream_overlap', 'streamed'),
@@ -21,6 +24,20 @@ FIGURES: Mapping[str, Figure] = {
     'idf1': Figure('IDF1', 'same', 'tracked'),
     'mota': Figure('MOTA', 'errors', 'true_boxes', offset=1.0, scale=-1.0),
     'nees': Figure('NEES (of 4)', 'nees', 'nees_samples', 2),
+}
+PLACEMENT: Mapping[str, Figure] = {
+    'reach': Figure('people in reach', 'reach_people', 'reach_instants', 2, compared=False),
+    'placed': Figure('placed', 'reach_placed', 'reach_people'),
+    'placed_by_range': Figure('placed, 1 m or 10 %', 'reach_placed_by_range', 'reach_people'),
+    'false_per_minute': Figure(
+        'false per minute', 'reach_false_tracks', 'reach_instants', 1, scale=6000.0
+    ),
+    'kept': Figure('kept', 'reach_kept', 'reach_gap'),
+    'gospa': Figure('GOSPA per person, m', 'reach_gospa', 'reach_people', 2),
+    'worth': Figure('worth', 'reach_cost', 'reach_people', offset=1.0, scale=-1.0 / MISS),
+    'coverage': Figure('in the ellipse of 90 %', 'reach_covered', 'reach_placed'),
+    'wait': Figure('until placed, p95, s', 'reach_waits', digits=2, quantile=0.95),
+    'never': Figure('never placed, per flight', 'reach_never', digits=1, compared=False),
 }
 
 
@@ -42,6 +59,13 @@ def accuracy_sums(accuracy: Accuracy, record: RunRecord) -> Sums:
         'followed': float(sum(u.modality == CAMERA and u.followed for u in record.features)),
         'seconds': record.duration,
     }
+
+
+def placement_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float | list[float]]:
+    """Return the sums of `PLACEMENT`."""
+    placement = placement_of(record, truth)
+    counts = {f'reach_{name}': value for name, value in asdict(placement).items()}
+    return {**counts, 'reach_gospa': placement.gospa, 'reach_cost': placement.cost}
 
 
 def stream_sums(stream: PersonSamples) -> dict[str, float]:

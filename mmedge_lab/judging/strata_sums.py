@@ -66,10 +66,15 @@ FIGURES: Mapping[str, Figure] = MappingProxyType(
             for name in ('streaming_mean_iou', 'recall', 'precision')
         },
         'place_recall': Figure('placed within 2 m', 'placed', 'asked'),
+        'worth': accuracy_sums.PLACEMENT['worth'],
+        'false_per_minute': accuracy_sums.PLACEMENT['false_per_minute'],
         'range_error': Figure('range error, m', 'range_errors', digits=2, quantile=0.5),
         'position_error': Figure('position error, m', 'position_errors', digits=2, quantile=0.5),
     }
 )
+
+
+_PLACED = [accuracy_sums.PLACEMENT[name] for name in ('worth', 'false_per_minute')]
 
 
 class Stratum(NamedTuple):
@@ -102,16 +107,15 @@ def person_sums(record: RunRecord, truth: GroundTruth, accuracy: Accuracy) -> Su
 
     :param accuracy: what `accuracy_of` finds in the run
     """
-    return _sums(accuracy.states, accuracy.stream, place_samples(record, truth)) | _of_flight(
-        accuracy
-    )
+    people = (accuracy.states, accuracy.stream, place_samples(record, truth))
+    return _of_run(record, truth) | _sums(*people) | _of_flight(accuracy)
 
 
 def strata_sums(record: RunRecord, truth: GroundTruth, accuracy: Accuracy) -> Sums:
     """Return `person_sums`, and those of every stratum with people: as ``light/night/people``."""
     people = (accuracy.states, accuracy.stream, place_samples(record, truth))
     errors = accuracy.errors
-    sums = _sums(*people) | _of_flight(accuracy)
+    sums = _of_run(record, truth) | _sums(*people) | _of_flight(accuracy)
     conditions = {factor: np.unique(getattr(accuracy.states, factor)) for factor in _CONDITIONS}
     strata = [Stratum(factor, name) for factor, names in _BANDS.items() for name in names]
     strata += [Stratum(f, str(name)) for f, names in conditions.items() for name in names if name]
@@ -137,6 +141,11 @@ def sums_of_stratum(sums: Sums, stratum: Stratum) -> Sums:
     """Return the sums of a stratum by the names that those of all people have."""
     head = f'{stratum.factor}/{stratum.name}/'
     return {c.removeprefix(head): value for c, value in sums.items() if c.startswith(head)}
+
+
+def _of_run(record: RunRecord, truth: GroundTruth) -> dict[str, float | list[float]]:
+    sums = accuracy_sums.placement_sums(record, truth)
+    return {key: sums[key] for figure in _PLACED for key in (figure.above, figure.below)}
 
 
 def _sums(

@@ -11,14 +11,14 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmedge_lab.judging.accuracy_sums import state_sums
+from mmedge_lab.judging.accuracy_sums import PLACEMENT, placement_sums, state_sums
 from mmedge_lab.judging.bench import Bench, BenchRequest, Figure, Results, Row, Sums, total_of
 from mmedge_lab.judging.bundle_cases import (
     CAMERA_ONLY,
@@ -40,7 +40,6 @@ from mmedge_ros.encoding.bundle.model_bundle import model_levels
 from mmedge_ros.geometry.rangefinder import HeightReport
 from mmedge_ros.replay.ground_truth import PERSON, GroundTruth
 from mmedge_ros.report.accuracy_samples import stream_samples
-from mmedge_ros.report.placement import MISS, placement_of
 from mmedge_ros.report.report import DECISIONS, UPDATES
 from mmedge_ros.report.truth_matching import ground_distances
 
@@ -55,16 +54,7 @@ _TURNED = np.array(
 )
 _COUNTS = ('returned', 'stated', 'scans', 'clutter', 'beside')
 _FIGURES: Mapping[str, Figure] = {
-    'reach': Figure('people in reach', 'people', 'instants', 2, compared=False),
-    'placed': Figure('placed', 'placed', 'people'),
-    'placed_by_range': Figure('placed, 1 m or 10 %', 'placed_by_range', 'people'),
-    'false_per_minute': Figure('false per minute', 'false_tracks', 'instants', 1, scale=6000.0),
-    'kept': Figure('kept', 'kept', 'gap'),
-    'gospa': Figure('GOSPA per person, m', 'gospa', 'people', 2),
-    'worth': Figure('worth', 'cost', 'people', offset=1.0, scale=-1.0 / MISS),
-    'coverage': Figure('in the ellipse of 90 %', 'covered', 'placed'),
-    'wait': Figure('until placed, p95, s', 'waits', digits=2, quantile=0.95),
-    'never': Figure('never placed, per flight', 'never', digits=1, compared=False),
+    **PLACEMENT,
     'streaming_iou': Figure('streaming IoU, 20 px up', 'overlap_20px', 'people_20px'),
     # 0.67 deviations hold half of what is normal.
     'angle': Figure('error of foot, rad', 'angle', digits=4, quantile=0.5, scale=1.0 / 0.6745),
@@ -126,7 +116,7 @@ def _replayed(strategy: Strategy, level: str, of: JudgedFlight, on_ground: bool 
         strategy.modalities,
         {CAMERA: ground} if ground else {},
     )
-    sums: Sums = world_sums(record, of.truth)
+    sums = world_sums(record, of.truth)
     if ground:
         return {**sums, 'angle': ground.errors[::10]}
     return {**sums, **detection_sums(record, of.truth)} if strategy == RADAR_ONLY else sums
@@ -141,18 +131,9 @@ def _before(folder: Path, of: JudgedFlight) -> Sums:
     return world_sums(record, of.truth)
 
 
-def world_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float | list[float]]:
+def world_sums(record: RunRecord, truth: GroundTruth) -> Sums:
     """Return the sums of a run that the figures are quotients of."""
-    placement = placement_of(record, truth)
-    counts = asdict(placement)
-    waits = counts.pop('waits')
-    return {
-        **state_sums(stream_samples(record, truth)),
-        **{name: float(value) for name, value in counts.items()},
-        'waits': waits,
-        'gospa': placement.gospa,
-        'cost': placement.cost,
-    }
+    return {**state_sums(stream_samples(record, truth)), **placement_sums(record, truth)}
 
 
 def detection_sums(record: RunRecord, truth: GroundTruth) -> dict[str, float]:
