@@ -58,16 +58,17 @@ class GroundView(NamedTuple):
         squares: FloatArray = np.einsum('ni,ij,nj->n', rows, self.covariance, rows)
         return squares
 
-    def met_by(self, eye: FloatArray, rays: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def met_by(
+        self, eye: FloatArray, rays: FloatArray, over: float | FloatArray = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
         """Return how far along rays (N, 3) from ``eye`` (3,) the ground is, and its changes.
 
+        :param over: how high over the ground it is met, m or (N,)
         :return: (N,) m, NaN where a ray does not meet it, and (N, 3) by height and tilt
         """
-        above = float(eye[2] - self.heights(eye[None])[0])
+        above = float(eye[2] - self.heights(eye[None])[0]) - over
         falls = rays[:, :2] @ self.tilt - rays[:, 2]
-        if above < _LOWEST:
-            return np.full(len(rays), np.nan), np.zeros((len(rays), 3))
-        falls = np.where(falls > _FLATTEST, falls, np.nan)
+        falls = np.where((falls > _FLATTEST) & (above >= _LOWEST), falls, np.nan)
         distances = above / falls
         changes = -self.rows(eye + rays * distances[:, None]) / falls[:, None]
         return distances, changes

@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mmedge_ros.core.data_types import Detection, FloatArray
 from mmedge_ros.geometry.ground_plane import GroundView
@@ -44,12 +45,14 @@ class Feet(NamedTuple):
     """Where the rays of the lower edges (N) of boxes meet the ground.
 
     ``away`` (N,) m on the level to the middle of the body, NaN where they do not; ``rows`` (N, 3)
-    how that changes with the plane, and ``variances`` (N,) of the edges.
+    how that changes with the plane, and ``variances`` (N,) of the edges. Of bodies whose feet are
+    below the picture it is where their heads are as high as people: ``by_head`` (N,).
     """
 
     away: FloatArray
     rows: FloatArray
     variances: FloatArray
+    by_head: NDArray[np.bool_]
 
 
 class GroundReadings(NamedTuple):
@@ -60,20 +63,51 @@ class GroundReadings(NamedTuple):
     variances: FloatArray
 
 
-def feet_of(boxes: PlacedBoxes, eye: FloatArray, ground: GroundView, focal: float) -> Feet:
+def feet_of(
+    boxes: PlacedBoxes,
+    eye: FloatArray,
+    ground: GroundView,
+    focal: float,
+    deviation: float,
+) -> Feet:
     """Find where people stand.
 
     :param eye: the camera, (3,) m
     :param focal: focal length, px
+    :param deviation: of the heights of bodies, relative
     """
-    distances, changes = ground.met_by(eye, boxes.feet)
-    level = np.hypot(boxes.feet[:, 0], boxes.feet[:, 1])
-    away = np.where(boxes.cut_below, np.nan, distances * level)
-    above = np.maximum(eye[2] - ground.heights(eye[None]), 0.1)
-    heights = boxes.corners[:, 3] - boxes.corners[:, 1]
-    angles = np.hypot(_EDGE_PIXELS, _EDGE_SHARE * heights) / focal
-    per_angle = (away**2 + above**2) / above
-    return Feet(away + _FOOT, changes * level[:, None], (angles * per_angle) ** 2)
+    pixels = boxes.corners[:, 3] - boxes.corners[:, 1]
+    angles = np.hypot(_EDGE_PIXELS, _EDGE_SHARE * pixels) / focal
+    away, rows, variances = _met(ground, eye, boxes.feet, angles)
+    away = np.where(boxes.cut_below, np.nan, away + _FOOT)
+    if boxes.cut_below.any():
+        heads, of_heads, edges = _met(ground, eye, boxes.heads, angles, boxes.statures)
+        over = np.maximum(eye[2] - ground.heights(eye[None]) - boxes.statures, 0.1)
+        statures = (deviation * boxes.statures * heads / over) ** 2
+        cut = boxes.cut_below[:, None]
+        away = np.where(boxes.cut_below, heads, away)
+        rows = np.where(cut, of_heads, rows)
+        variances = np.where(boxes.cut_below, edges + statures, variances)
+    return Feet(away, rows, variances, boxes.cut_below)
+
+
+def _met(
+    ground: GroundView,
+    eye: FloatArray,
+    rays: FloatArray,
+    angles: FloatArray,
+    over: float | FloatArray = 0.0,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return how far away (N,) rays meet the ground, how that changes (N, 3), and its variance.
+
+    :param angles: errors of the rays, (N,) rad
+    :param over: how high over the ground they are met, m or (N,)
+    """
+    distances, changes = ground.met_by(eye, rays, over)
+    level = np.hypot(rays[:, 0], rays[:, 1])
+    away = distances * level
+    above = np.maximum(eye[2] - ground.heights(eye[None]) - over, 0.1)
+    return away, changes * level[:, None], (angles * (away**2 + above**2) / above) ** 2
 
 
 def range_of_box(
@@ -114,13 +148,18 @@ def with_ground(
     common = np.sqrt(ground.variances(feet.rows)) / level
     by_ground = (feet.away / level).tolist()
     # Half the variance of an edge stays for long, as that of a middle does.
-    parts = zip(readings, by_ground, own.tolist(), common.tolist(), strict=True)
-    return [
-        reading
-        if math.isnan(away) or reading.source == 'learned'
-        else _weighed(reading, RangeReading('ground', away, edge, math.hypot(edge, shared)))
-        for reading, away, edge, shared in parts
-    ]
+    parts = zip(
+        readings, by_ground, own.tolist(), common.tolist(), feet.by_head.tolist(), strict=True
+    )
+    found = []
+    for reading, away, edge, shared, by_head in parts:
+        by_plane = RangeReading('ground', away, edge, math.hypot(edge, shared))
+        if math.isnan(away) or reading.source == 'learned':
+            found.append(reading)
+        else:
+            # How much of a cut body is in the picture says nothing of how far away it is.
+            found.append(by_plane if by_head else _weighed(reading, by_plane))
+    return found
 
 
 def _weighed(size: RangeReading, ground: RangeReading) -> RangeReading:
@@ -152,6 +191,7 @@ def ground_readings(
         reading = by_radar.get(i, by_size[i])
         if (
             math.isnan(feet.away[i])
+            or feet.by_head[i]
             or detection.score < _LEAST_SCORE
             or reading.source == 'learned'
         ):

@@ -127,7 +127,13 @@ def fuse_detections(
     feet = None
     if ground is not None and geometry.camera is not None and by_size:
         eye = geometry.camera_pose.translation
-        feet = feet_of(boxes, eye, ground, float(geometry.camera.k[1, 1]))
+        feet = feet_of(
+            boxes,
+            eye,
+            ground,
+            float(geometry.camera.k[1, 1]),
+            parameters.height_deviation,
+        )
         seen = with_ground(by_size, boxes, feet, ground)
     if boresight is not None and geometry.camera is not None and camera and not camera.followed:
         boresight.learn(boxes, seen, returns, geometry.camera.k)

@@ -84,9 +84,36 @@ def test_a_foot_below_the_picture_says_nothing_of_the_ground() -> None:
     near = box_of(4.0, 1.68)
     assert near.y1 > 478.0
     cut, readings = measured(near._replace(y1=479.0), KNOWN)
-    assert cut.range_from == 'height'
     assert readings is not None
     assert len(readings.rows) == 0
+    assert cut.range_from == 'ground'
+
+
+@pytest.mark.parametrize('shown', [0.25, 0.5, 0.9])
+def test_who_comes_in_from_below_is_where_the_head_is_as_high_as_people(shown: float) -> None:
+    whole = box_of(4.0, 1.75)
+    cut = whole._replace(y1=479.0, y0=479.0 - shown * 60.0)
+    # The head rises into the picture as the body comes nearer to its middle.
+    there = EYE[2] - 1.68
+    ray = GEOMETRY.camera_pose.rotate(MODEL.bearing(np.array([[cut.x0, cut.y0]])))[0]
+    expected = there * np.hypot(ray[0], ray[1]) / -ray[2]
+    by_head, _ = measured(cut, KNOWN)
+    by_size, _ = measured(cut, None)
+    assert away(by_head) == pytest.approx(expected, rel=0.05)
+    assert away(by_size) > 2.0 * away(by_head)
+
+
+def test_a_car_is_as_tall_as_cars_are() -> None:
+    box = box_of(14.0, 1.5)
+    placed = {}
+    for label in ('person', 'car'):
+        camera = features(
+            unit(100.0, CAMERA), detections=(Detection(box, 0.9, label),), image_size=(640, 480)
+        )
+        (measurement,) = fuse_detections(camera, [], GEOMETRY, DecisionFusionParameters())
+        placed[label] = away(measurement)
+    assert placed['car'] == pytest.approx(14.0, abs=2.0)
+    assert placed['car'] / placed['person'] == pytest.approx(1.5 / 1.68, abs=0.03)
 
 
 def test_returns_of_a_person_tell_how_high_the_ground_is() -> None:
