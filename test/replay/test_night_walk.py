@@ -60,9 +60,9 @@ def test_the_tracks_keep_up_with_the_detector(run: RunRecord, data_folder: Path)
 def test_the_shipped_networks_follow_the_three_people(data_folder: Path) -> None:
     shipped = replayed(data_folder, SHIPPED_BUNDLE)
     for covered, right in (beside_the_detector(shipped, data_folder), beside_the_eye(shipped)):
-        assert covered >= 0.9
-        assert right >= 0.84
-    assert 3 <= people_of(shipped) <= 5
+        assert covered >= 0.93
+        assert right >= 0.9
+    assert 3 <= people_of(shipped) <= 4
 
 
 def beside_the_detector(run: RunRecord, data_folder: Path) -> tuple[float, float]:
