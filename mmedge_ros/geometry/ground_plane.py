@@ -121,24 +121,32 @@ class GroundPlane:
         rows: FloatArray,
         innovations: FloatArray,
         variances: FloatArray,
+        repeats: FloatArray | float = 1.0,
     ) -> None:
         """Take in readings (N,) of one instant.
 
         :param rows: (N, 3) how they change with height and tilt of the plane of `view`
         :param innovations: (N,) how far they are from what that plane says
         :param variances: (N,) of their own errors
+        :param repeats: (N,) how many of them count as one, as they repeat their errors
         """
         mean, covariance = self._advanced(stamp_ns, drone)
-        believed = mean
-        for row, innovation, variance in zip(rows, innovations, variances, strict=True):
+        believed, beyond = mean, 0
+        inflated = variances * repeats
+        for row, innovation, variance, counted in zip(
+            rows, innovations, variances, inflated, strict=True
+        ):
             column = covariance @ row
-            spread = float(row @ column) + float(variance)
+            spread = float(row @ column)
             apart = float(innovation) - float(row @ (mean - believed))
-            if not apart * apart <= _GATE * spread:  # nor NaN
-                covariance = covariance * (_WIDER if covariance[0, 0] < _WIDEST else 1.0)
+            if not apart * apart <= _GATE * (spread + float(variance)):  # nor NaN
+                beyond += 1
                 continue
-            mean = mean + column * (apart / spread)
-            covariance = covariance - np.outer(column, column) / spread
+            gain = column / (spread + float(counted))
+            mean = mean + gain * apart
+            covariance = covariance - np.outer(gain, column)
+        if 2 * beyond > len(innovations) and covariance[0, 0] < _WIDEST:
+            covariance = covariance * _WIDER**beyond
         self._mean, self._covariance = mean, covariance
         self._at_ns, self._place = stamp_ns, np.array(drone[:2])
 

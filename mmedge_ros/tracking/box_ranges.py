@@ -45,13 +45,15 @@ class Feet(NamedTuple):
     """Where the rays of the lower edges (N) of boxes meet the ground.
 
     ``away`` (N,) m on the level to the middle of the body, NaN where they do not; ``rows`` (N, 3)
-    how that changes with the plane, and ``variances`` (N,) of the edges. Of bodies whose feet are
+    how that changes with the plane, and ``variances`` (N,) of the edges, whose rays are wrong by
+    ``angles`` (N,) rad. Of bodies whose feet are
     below the picture it is where their heads are as high as people: ``by_head`` (N,).
     """
 
     away: FloatArray
     rows: FloatArray
     variances: FloatArray
+    angles: FloatArray
     by_head: NDArray[np.bool_]
 
 
@@ -61,6 +63,7 @@ class GroundReadings(NamedTuple):
     rows: FloatArray
     innovations: FloatArray
     variances: FloatArray
+    repeats: FloatArray
 
 
 def feet_of(
@@ -88,7 +91,7 @@ def feet_of(
         away = np.where(boxes.cut_below, heads, away)
         rows = np.where(cut, of_heads, rows)
         variances = np.where(boxes.cut_below, edges + statures, variances)
-    return Feet(away, rows, variances, boxes.cut_below)
+    return Feet(away, rows, variances, angles, boxes.cut_below)
 
 
 def _met(
@@ -180,27 +183,36 @@ def _weighed(size: RangeReading, ground: RangeReading) -> RangeReading:
 
 
 def ground_readings(
-    boxes: PlacedBoxes, feet: Feet, by_size: list[RangeReading], by_radar: dict[int, RangeReading]
+    boxes: PlacedBoxes,
+    feet: Feet,
+    by_size: list[RangeReading],
+    by_radar: dict[int, RangeReading],
+    eye: FloatArray,
+    ground: GroundView,
 ) -> GroundReadings:
-    """Compare where the ground puts people with how far away radar, or their size, says they are.
+    """Say how high the ground is where people stand, by how far away radar or size says they are.
+
+    A height at a place changes evenly with the plane, also where its ray is almost level.
 
     :param by_radar: ranges of boxes by their own returns
+    :param eye: the camera, (3,) m
     """
-    rows, innovations, variances = [], [], []
+    used, aways, deviations, repeated = [], [], [], []
     for i, detection in enumerate(boxes.detections):
         reading = by_radar.get(i, by_size[i])
-        if (
-            math.isnan(feet.away[i])
-            or feet.by_head[i]
-            or detection.score < _LEAST_SCORE
-            or reading.source == 'learned'
-        ):
+        is_seen = not (math.isnan(feet.away[i]) or feet.by_head[i])
+        if not is_seen or detection.score < _LEAST_SCORE or reading.source == 'learned':
             continue
         level = math.hypot(boxes.rays[i, 0], boxes.rays[i, 1])
-        repeated = _REPEATED if reading.source == 'radar' else _REPEATED_SIZES
-        rows.append(feet.rows[i])
-        innovations.append(level * reading.distance - feet.away[i])
-        variances.append(repeated * ((level * reading.total) ** 2 + feet.variances[i]))
+        used.append(i)
+        aways.append(level * reading.distance - _FOOT)
+        deviations.append(level * reading.total)
+        repeated.append(_REPEATED if reading.source == 'radar' else _REPEATED_SIZES)
+    rays, away = boxes.feet[used], np.array(aways)
+    slopes = rays[:, 2] / np.maximum(np.hypot(rays[:, 0], rays[:, 1]), 1e-6)
+    directions = rays / np.maximum(np.hypot(rays[:, 0], rays[:, 1]), 1e-6)[:, None]
+    places = eye + directions * away[:, None]
+    errors = np.hypot(np.array(deviations) * slopes, feet.angles[used] * away * (1.0 + slopes**2))
     return GroundReadings(
-        np.array(rows).reshape(-1, 3), np.array(innovations), np.array(variances)
+        ground.rows(places), places[:, 2] - ground.heights(places), errors**2, np.array(repeated)
     )

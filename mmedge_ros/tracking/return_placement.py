@@ -22,6 +22,9 @@ _MOST_COMPARED = 250
 _METRES_PER_SPEED = 0.5
 # Above the ground, m: where returns of bodies are taken to come from.
 _MIDDLE = 0.9
+# What is higher above the ground than this (m), wherever it is, is nobody: the drone's own parts
+# go with it and seem to walk.
+_TALLEST = 2.5
 
 
 class PlacedReturns(NamedTuple):
@@ -71,7 +74,11 @@ def place_returns(
     speeds = np.concatenate([v for _, v in parts]) if parts else np.zeros(0)
     on_ground = np.zeros(len(positions), bool)
     if ground is not None and len(positions):
-        pinned, on_ground = ground.pinned(geometry.radar_pose.translation, positions, _MIDDLE)
+        eye = geometry.radar_pose.translation
+        lowest = eye[2] - np.linalg.norm(positions - eye, axis=1) - ground.heights(positions)
+        reach = lowest <= _TALLEST
+        positions, speeds = positions[reach], speeds[reach]
+        pinned, on_ground = ground.pinned(eye, positions, _MIDDLE)
         positions = np.where(on_ground[:, None], pinned, positions)
     optical = geometry.camera_pose.inverse().apply(positions)
     if geometry.camera is None:

@@ -91,6 +91,18 @@ def test_on_a_slope_the_height_below_changes_as_the_drone_goes() -> None:
     assert ahead.place[2] == pytest.approx(0.5, abs=0.1)
 
 
+def test_where_the_ground_is_known_one_person_whose_feet_are_hidden_tilts_nothing() -> None:
+    ground = GroundPlane()
+    points = np.array([[12.0, 9.0], [15.0, 2.0], [14.0, -6.0]])
+    for n in range(90):
+        at = ground.view(n * SECOND // 30, EYE)
+        # After a second the first one's foot seems to be 2 m above where the others stand.
+        innovations = np.array([2.0 if n > 30 else 0.0, 0.0, 0.0]) - at.heights(points)
+        variances, repeats = np.full(3, 0.2**2), np.full(3, 40.0)
+        ground.learn(n * SECOND // 30, EYE, at.rows(points), innovations, variances, repeats)
+    assert (np.abs(ground.view(3 * SECOND, EYE).tilt) < 0.02).all()
+
+
 def test_a_reading_that_cannot_be_of_the_ground_is_left_out_until_it_lasts() -> None:
     ground = GroundPlane()
     for n in range(50):

@@ -103,6 +103,16 @@ def test_who_comes_in_from_below_is_where_the_head_is_as_high_as_people(shown: f
     assert away(by_size) > 2.0 * away(by_head)
 
 
+def test_what_flies_with_the_drone_is_nobody() -> None:
+    table = returns((0.4, 0.1, -0.1, 0.8))
+    scan = features(unit(100.0, RADAR), returns=table)
+    found = [
+        len(fuse_detections(None, [scan], GEOMETRY, DecisionFusionParameters(), None, ground))
+        for ground in (KNOWN, None)
+    ]
+    assert found == [0, 1]
+
+
 def test_a_car_is_as_tall_as_cars_are() -> None:
     box = box_of(14.0, 1.5)
     placed = {}
