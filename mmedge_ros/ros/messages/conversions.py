@@ -383,8 +383,10 @@ def from_track(message: msg.Track) -> core.Track:
     covariance = np.zeros((6, 6))
     covariance[:3, :3] = np.reshape(message.pose.covariance, (6, 6))[:3, :3]
     covariance[3:, 3:] = np.reshape(message.twist.covariance, (6, 6))[:3, :3]
-    box = core.Box(*(float(v) for v in message.box))
-    if not all(np.isfinite(v).all() for v in (position, velocity, covariance, box)):
+    box = None
+    if message.box_valid or message.projected:
+        box = core.Box(*(float(v) for v in message.box))
+    if not all(np.isfinite(v).all() for v in (position, velocity, covariance, box or ())):
         raise ValueError(f'track {message.id}: a state that is not finite')
     return core.Track(
         message.id,

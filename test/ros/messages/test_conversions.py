@@ -150,6 +150,16 @@ def test_a_track_keeps_what_ranged_it_and_where_the_radar_says_it_is_in_the_pict
     assert same_track(conversions.from_track(serialised(conversions.to_track(track))), track)
 
 
+def test_what_stands_in_a_box_that_does_not_count_is_of_no_interest() -> None:
+    message = conversions.to_track(a_track(box=None))
+    message.box = np.full(4, np.nan, np.float32)
+    back = conversions.from_track(message)
+    assert (back.box, back.projected) == (None, None)
+    message.projected = True
+    with pytest.raises(ValueError, match='not finite'):
+        conversions.from_track(message)
+
+
 @pytest.mark.parametrize('broken', [{'source': 9}, {'confidence': math.nan}, {'confidence': 7.0}])
 def test_labels_that_cannot_be_true_are_refused(broken: dict[str, Any]) -> None:
     message = conversions.to_track_labels([a_label()], NOW_NS)
