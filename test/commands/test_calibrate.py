@@ -55,7 +55,7 @@ def test_changes_agreement_and_file_are_reported(
     assert words.endswith('rig.yaml')
     assert 'pipeline.time_offset: 0.0' in said
     assert len(read_calibration(out).transforms) == 2
-    assert set(yaml.safe_load(out.read_text())) == {'transforms'}
+    assert set(yaml.safe_load(out.read_text())) == {'transforms', 'calibrated'}
 
 
 def test_a_right_start_is_left_alone(

@@ -46,7 +46,8 @@ def test_pictures_with_labels_are_judged_by_their_source(tmp_path: Path, detecto
     write_painted_pictures(tmp_path / 'set', 4, seen=[PERSON])
     (tmp_path / 'set/sources.csv').write_text('file,source\n000000.jpg,lake\n000001.jpg,lake\n')
     done = run(detector, tmp_path / 'set', '--out', tmp_path / 'out')
-    assert line_of(done, 'place lake') == ['2', '1.000', '1.000', '1.000']
+    assert line_of(done, 'place lake, 8 px and more') == ['2', '1.000', '1.000', '1.000']
+    assert line_of(done, 'place lake  ') == ['2', '1.000', '1.000', '1.000']
     assert line_of(done, 'all of 8 px and more') == ['4', '1.000', '1.000', '1.000']
     assert 'distance' not in done.stdout
 
