@@ -37,7 +37,7 @@ PLACEMENT: Mapping[str, Figure] = {
     'worth': Figure('worth', 'reach_cost', 'reach_people', offset=1.0, scale=-1.0 / MISS),
     'coverage': Figure('in the ellipse of 90 %', 'reach_covered', 'reach_placed'),
     'wait': Figure('until placed, p95, s', 'reach_waits', digits=2, quantile=0.95),
-    'never': Figure('never placed, per flight', 'reach_never', digits=1, compared=False),
+    'never': Figure('never placed, per flight', 'reach_never', digits=1),
 }
 
 

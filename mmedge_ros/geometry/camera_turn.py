@@ -28,21 +28,15 @@ class CameraView(NamedTuple):
     rotation: FloatArray
     position: FloatArray = np.zeros(3)
 
-    def shown_heights(self, points: FloatArray) -> FloatArray:
-        """Return how tall (px) bodies around points (N, 3) are; 0 for those not in the picture."""
-        optical = (points - self.position) @ self.rotation
-        _, in_view = self.camera.project(optical)
-        depths = np.where(in_view, optical[:, 2], np.inf)
-        heights: FloatArray = _BODY * float(self.camera.k[1, 1]) / depths
-        return heights
-
     def shown_boxes(self, points: FloatArray) -> FloatArray:
-        """Return the boxes (N, 4) px of bodies whose middles are at points (N, 3).
+        """Return the boxes (N, 4) px of standing bodies whose middles are at points (N, 3).
 
-        Of those not in the picture they are empty.
+        Of those not in the picture they have no height.
         """
-        pixels, _ = self.camera.project((points - self.position) @ self.rotation)
-        halves = self.shown_heights(points)[:, None] * (0.5 * _WIDTH, 0.5)
+        optical = (points - self.position) @ self.rotation
+        pixels, in_view = self.camera.project(optical)
+        heights = _BODY * self.camera.k[1, 1] / np.where(in_view, optical[:, 2], np.inf)
+        halves = heights[:, None] * (0.5 * _WIDTH, 0.5)
         return np.column_stack((pixels - halves, pixels + halves))
 
 

@@ -4,8 +4,8 @@ People stand where the foot of their box meets the ground. How far that is depen
 above the ground, on its slope and on the camera's attitude, and an error of these moves everybody
 at once. So they are one state, common to all: height and tilt of a plane in the tracking frame
 (a wrong attitude and a slope are the same to a camera). It begins at the height 0 of odometry,
-forgets with time and way, and learns from a rangefinder, from people whom the radar ranges, and,
-by far less, from how tall people are in the picture.
+forgets with time and way, and learns from a rangefinder, from people whom the radar ranges, and
+from how tall people are in the picture.
 """
 
 from __future__ import annotations

@@ -82,4 +82,7 @@ def height_from_px4(message: Any, available_ns: int) -> HeightReport | None:
 def _report(report: HeightReport) -> HeightReport:
     if not 0.0 <= report.distance <= _FARTHEST:  # nor is NaN
         raise GeometryError(f'{report.distance:g} m to the ground')
+    # PX4 counts from its start: what is of another clock is as old as its arrival.
+    if abs(report.available_ns - report.stamp_ns) > NS_PER_S:
+        return report._replace(stamp_ns=report.available_ns)
     return report

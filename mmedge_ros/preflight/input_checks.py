@@ -275,7 +275,9 @@ def check_age(calibrated: date | None, today: date) -> list[Finding]:
     if calibrated is None:
         return []
     days = (today - calibrated).days
-    words = f'calibrated on {calibrated}, {days} days ago'
+    words = f'calibrated on {calibrated}, ' + (
+        f'{days} days ago' if days >= 0 else 'a day to come'
+    )
     if 0 <= days <= _CALIBRATED:
         return [ok('extrinsics', words)]
     remedy = 'mounts move: record people who walk, and run mmedge calibrate on it'

@@ -8,7 +8,6 @@ from typing import Any
 from rclpy.node import Node
 from sensor_msgs.msg import Range
 
-from mmedge_ros.core.data_types import NS_PER_S
 from mmedge_ros.geometry import GeometryError
 from mmedge_ros.geometry.rangefinder import HeightReport, height_from_px4, height_from_range
 from mmedge_ros.ros.diagnostics import Refusals
@@ -51,9 +50,5 @@ class RangefinderInput:
         return int(self._node.get_clock().now().nanoseconds)
 
     def _add(self, report: HeightReport | None) -> None:
-        if report is None:
-            return
-        if abs(report.available_ns - report.stamp_ns) > NS_PER_S:
-            report = report._replace(stamp_ns=report.available_ns)
-        # It is looked at with the next unit.
-        self._enter(lambda rig: rig.enter(report), urgent=False)
+        if report is not None:  # it is looked at with the next unit
+            self._enter(lambda rig: rig.enter(report), urgent=False)

@@ -52,8 +52,9 @@ class Boresight:
         middles = boxes.corners[known][:, [0, 2]].mean(axis=1)
         distances = np.array([ranges[i].distance for i in known])
         fits = np.abs(returns.distances / distances[:, None] - 1.0) <= _AGREEMENT
-        seen, found = (np.arctan((x - k[0, 2]) / k[0, 0]) for x in (returns.pixels[:, 0], middles))
-        beside = seen - found[:, None]
+        columns = (returns.pixels[:, 0], middles)
+        of_returns, of_boxes = (np.arctan((x - k[0, 2]) / k[0, 0]) for x in columns)
+        beside = of_returns - of_boxes[:, None]
         self._counts += np.histogram(beside[fits & returns.in_view], _EDGES)[0]
         if self._counts.sum() > _MOST:
             self._counts /= 2.0

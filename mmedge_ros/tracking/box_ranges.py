@@ -46,8 +46,8 @@ class Feet(NamedTuple):
 
     ``away`` (N,) m on the level to the middle of the body, NaN where they do not; ``rows`` (N, 3)
     how that changes with the plane, and ``variances`` (N,) of the edges, whose rays are wrong by
-    ``angles`` (N,) rad. Of bodies whose feet are
-    below the picture it is where their heads are as high as people: ``by_head`` (N,).
+    ``angles`` (N,) rad. Of bodies whose feet are below the picture it is where their heads are as
+    high as people: ``by_head`` (N,).
     """
 
     away: FloatArray
@@ -209,9 +209,8 @@ def ground_readings(
         deviations.append(level * reading.total)
         repeated.append(_REPEATED if reading.source == 'radar' else _REPEATED_SIZES)
     rays, away = boxes.feet[used], np.array(aways)
-    slopes = rays[:, 2] / np.maximum(np.hypot(rays[:, 0], rays[:, 1]), 1e-6)
     directions = rays / np.maximum(np.hypot(rays[:, 0], rays[:, 1]), 1e-6)[:, None]
-    places = eye + directions * away[:, None]
+    slopes, places = directions[:, 2], eye + directions * away[:, None]
     errors = np.hypot(np.array(deviations) * slopes, feet.angles[used] * away * (1.0 + slopes**2))
     return GroundReadings(
         ground.rows(places), places[:, 2] - ground.heights(places), errors**2, np.array(repeated)

@@ -145,9 +145,8 @@ def fuse_detections(
     }
     odds = {i: _odds(echo.distance, seen[i], parameters) for i, echo in echoes.items()}
     measurements = _measure_boxes(at_ns, boxes, seen, echoes, odds, geometry, parameters)
-    if feet is not None and camera is not None and not camera.followed:
+    if feet is not None and ground is not None and camera is not None and not camera.followed:
         own = {i: echo for i, echo in echoes.items() if odds[i] > 0.0}
-        assert ground is not None
         on_ground(ground_readings(boxes, feet, by_size, own, eye, ground))
     if camera is not None and camera.followed:
         measurements = [_repeated(measurement) for measurement in measurements]

@@ -225,7 +225,8 @@ class Tracker:
             box = projected = None
             if track.box is not None and self._is_seen(track, at_ns):
                 box = _shown(track.box.box(), size)
-            if box is None and view is not None and track.last_update_ns > recent_ns:
+            by_radar = track.updated_ns.get(RADAR, recent_ns) > recent_ns
+            if box is None and view is not None and by_radar:
                 projected = _shown(Box(*view.shown_boxes(track.mean[None, :3])[0].tolist()), size)
             covariance = track.scaled_covariance(self._noise_scale, p.misassociation_share)
             shown.append(track.report(at_ns, box, recent_ns, covariance, turn, projected))
@@ -435,8 +436,8 @@ def _trusts(tracks: list[TrackState], view: CameraView | None, trust: float) -> 
     alone = [i for i, track in enumerate(tracks) if track.box is None]
     trusts = [0.0 if track.box is None else trust for track in tracks]
     if alone and view is not None and trust >= _CLEAR:
-        heights = view.shown_heights(stacked([tracks[i].mean[:3] for i in alone]))
-        for i, height in zip(alone, heights.tolist(), strict=True):
+        boxes = view.shown_boxes(stacked([tracks[i].mean[:3] for i in alone]))
+        for i, height in zip(alone, (boxes[:, 3] - boxes[:, 1]).tolist(), strict=True):
             trusts[i] = float(height >= _TALL)
     return trusts
 

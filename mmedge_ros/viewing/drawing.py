@@ -64,8 +64,8 @@ def annotate(
     """Return a copy of a picture with boxes, ids, ranges and speeds.
 
     Boxes are moved from the state time of the tracks to the picture's ``stamp_ns``; those of
-    people whom the radar alone sees are dashed. Labels are
-    placed by `place_labels`: one without room is shortened, and in the end left out.
+    people whom the radar alone sees are dashed. Labels are placed by `place_labels`: one without
+    room is shortened, and in the end left out.
 
     :param origin: (3,) where ranges are measured from, in the frame of the tracks; their
         origin if None

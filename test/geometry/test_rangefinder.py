@@ -70,6 +70,12 @@ def test_the_height_of_px4s_estimator_is_level_and_only_used_where_it_is_valid()
         height_from_px4(message, NOW)
 
 
+def test_a_reading_by_a_clock_that_counts_from_the_start_is_as_old_as_its_arrival() -> None:
+    arrival = 1_700_000_000 * NS_PER_S
+    booted = height_from_px4(px4_distance(), arrival)
+    assert booted == HeightReport(arrival, arrival, 6.0)
+
+
 def rig_at(height: float, roll: float = 0.0) -> SensorRig:
     rig = SensorRig()
     pose = Transform(rotation_by(np.array([roll, 0.0, 0.0])), np.array([2.0, 0.0, height]))

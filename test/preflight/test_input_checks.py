@@ -222,6 +222,7 @@ def test_an_old_calibration_is_worth_a_look_and_one_without_a_day_is_not_judged(
     assert (new.state, new.words) == (State.OK, 'calibrated on 2026-11-01, 28 days ago')
     assert (old.state, later.state) == (State.NOTE, State.NOTE)
     assert 'mmedge calibrate' in old.remedy
+    assert later.words == 'calibrated on 2026-12-01, a day to come'
     assert check_age(None, today) == []
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from mmedge_ros.core.data_types import CAMERA, RADAR, Box, Cue, Measurement, Track
+from mmedge_ros.core.data_types import CAMERA, NS_PER_S, RADAR, Box, Cue, Measurement, Track
 from mmedge_ros.geometry.camera_turn import CameraTurn, CameraView
 from mmedge_ros.geometry.projection import CameraModel
 from mmedge_ros.geometry.rotations import rotation_by
@@ -307,6 +307,19 @@ def test_a_clear_picture_without_a_body_speaks_against_what_the_radar_alone_foll
         assert projected.x0 + projected.width / 2 == pytest.approx(WIDTH / 2, abs=1.0)
         # Where nothing sees it any more, nothing is drawn.
         assert tracker.report(state, at(ms + 300), at(ms + 200), SIZE)[0].projected is None
+
+
+def test_who_was_just_missed_by_the_camera_is_not_called_seen_by_the_radar() -> None:
+    camera = CameraModel.nominal(WIDTH, HEIGHT, FOCAL)
+    view = CameraView(camera, OPTICAL_TO_BODY, np.zeros(3))
+    tracker, state = Tracker(), TrackerState()
+    for n in range(10):
+        state = tracker.step(state, at(PERIOD * n), [seen(PERIOD * n, 5.0, 0.0)], True, view)
+    for n in range(10, 14):
+        state = tracker.step(state, at(PERIOD * n), [], True, view, trust=0.0)
+    (track,) = tracker.report(state, state.stamp_ns, state.stamp_ns - NS_PER_S, SIZE)
+    assert (track.box, track.projected) == (None, None)
+    assert track.seen_by == (CAMERA,)
 
 
 def test_one_return_is_a_person_only_where_the_camera_sees_nothing() -> None:
